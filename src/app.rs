@@ -1,5 +1,4 @@
-//! The only shared state: what every handler may reach. How it takes over new settings is in
-//! `reload`.
+//! The shared state of all handlers. How it takes over new settings is in `reload`.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -43,24 +42,24 @@ use crate::peers;
 use crate::workspace::{self, Configured, Reachable};
 use portico_actors::shares::{Allowance, Share, ShareExceeded, ShareLimits, Shares};
 
-/// Callers whose requests are counted at one time.
+/// The maximal number of callers whose requests are counted at one time.
 const PRINCIPALS: usize = 20_000;
 
 /// Everything a handler may reach.
 pub struct App {
     /// The connections.
     pub directory: Directory,
-    /// Who issues and validates tokens.
+    /// Issues and verifies tokens.
     pub auth: Auth,
-    /// What people in front of a browser may ask for.
+    /// The operations for people in a browser.
     pub people: Accounts,
     /// The descriptions of clients that are found at their own addresses.
     pub documents: Documents,
     /// Takes every event.
     pub observer: Observer,
-    /// The audit trail, where there is one.
+    /// The audit trail, if there is one.
     pub audit: Option<Arc<Audit>>,
-    /// Counts them.
+    /// Metrics, counted from events.
     pub metrics: Arc<Metrics>,
     /// Records the spans of calls, where they are wanted.
     pub traces: Traces,
@@ -68,38 +67,38 @@ pub struct App {
     pub sessions: Sessions,
     /// MCP calls that go on after they were answered.
     pub tasks: Tasks,
-    /// Seals what MCP clients carry for us.
+    /// Seals data that MCP clients carry for us.
     pub state_signer: StateSigner,
     /// Runs statements over several connections.
     pub federation: Federation,
-    /// What the large rows of all connections share.
+    /// The memory budget that large rows of all connections share.
     pub budget: Budget,
     features: Arc<dyn Features>,
     /// By the digest of the caller's name, which may be long.
     requests: Mutex<Throttle<[u8; 32]>>,
-    /// What TLS shows and demands, where it is configured.
+    /// The TLS certificate and the client authorities, if configured.
     pub certificates: Option<Arc<Certificates>>,
-    /// Signs of life of the threads that are nobody else's: the first one, and those that serve.
+    /// Heartbeats of the main thread and the HTTP workers.
     pub(crate) beats: ArcSwap<Vec<Heartbeat>>,
     pub(crate) current: ArcSwap<Current>,
     /// Held while settings are taken over: one reload at a time.
     pub(crate) reloading: tokio::sync::Mutex<()>,
     attempted: AtomicBool,
-    /// Cancelled when the service goes down: it is not ready any more, and streams that would stay open end.
+    /// Cancelled when the service stops: it is no longer ready, and open streams end.
     pub(crate) draining: CancellationToken,
     /// Requests that are worked on, by their principals' subjects.
     calls: Shares<String>,
-    /// Octets of the bodies of those.
+    /// The bytes of their bodies.
     pub(crate) bodies: Shares<String>,
     /// Octets of the answers of MCP that are prepared whole.
     pub(crate) answers: Shares<String>,
-    /// Requests of callers who are not known yet, by address.
+    /// Requests of unauthenticated callers, by address.
     pub(crate) strangers: Shares<Option<IpAddr>>,
     /// Requests that are being answered, to the last byte.
     running: TaskTracker,
 }
 
-/// What the service is configured with now: one value, so that nobody sees half a change.
+/// The current configuration: one value, so that no reader sees half a change.
 pub(crate) struct Current {
     config: Arc<Config>,
     connections: HashMap<Uuid, Arc<Connection>>,
@@ -113,8 +112,8 @@ impl Current {
     }
 }
 
-/// Has `metrics` tell when the certificate of `server` ends. Returns why its clients would refuse it, which the log
-/// tells too.
+/// Sets the metric of the end of `server`'s certificate. Returns why its clients would refuse it, and logs that
+/// too.
 pub(crate) fn look_at_certificate(metrics: &Metrics, server: &Server) -> Option<String> {
     let shown = validity::shown(server.tls.as_ref()?)?;
     if let Some(validity) = Validity::of(shown) {
@@ -145,7 +144,7 @@ impl App {
         let budget = Budget::new(config.server.bounds.max_decoding);
         let connections = config.connections.iter().map(|connection| runnable(connection, &budget)).collect();
         let mut settings = auth_settings(&config, &observer);
-        // Before whoever makes changes that are to be recorded.
+        // Before anything that makes changes to be recorded.
         let audit = Audit::start(&config.audit, &config.store.place, Arc::clone(&observer))?;
         if let Some(audit) = &audit {
             settings.recording = Recording::by(Arc::clone(audit) as Arc<dyn AuditRecorder>);
@@ -191,13 +190,12 @@ impl App {
         }))
     }
 
-    /// What the service is configured with now. Who needs several of its values for one decision
-    /// asks once.
+    /// Returns the current configuration. Read it once for all values of one decision.
     pub fn config(&self) -> Arc<Config> {
         Arc::clone(&self.current.load().config)
     }
 
-    /// Counts a request until what is given back is dropped.
+    /// Counts a request as running until the returned token is dropped.
     pub fn begin(&self) -> TaskTrackerToken {
         self.running.token()
     }
@@ -221,24 +219,24 @@ impl App {
         self.draining.is_cancelled()
     }
 
-    /// What MCP endpoints offer.
+    /// Returns what MCP endpoints offer.
     pub fn features(&self) -> &Arc<dyn Features> {
         &self.features
     }
 
-    /// Counts a request of `by`: what is left of the limit, if there is one.
+    /// Counts a request of `by`. Returns the rest of the limit, if there is one.
     ///
     /// # Errors
-    /// The same when nothing is left.
+    /// The limit is used up; the error has its state.
     pub fn count_request(&self, by: &Principal) -> Result<Option<Quota>, Quota> {
         let (subject, now) = (Sha256::digest(&by.subject).into(), Instant::now());
         lock(&self.requests).take(subject, now)
     }
 
-    /// A place for a request of `by` among those that are worked on.
+    /// Takes a place for a request of `by` among those in progress.
     ///
     /// # Errors
-    /// As many are worked on as the service takes, of this principal or of all.
+    /// The limit of this principal or of all is reached.
     pub(crate) fn slot(&self, by: &Principal) -> std::result::Result<Share<String>, ShareExceeded> {
         let config = self.config();
         let bounds = &config.server.bounds;
@@ -246,7 +244,7 @@ impl App {
         self.calls.take(by.subject.clone(), 1, most)
     }
 
-    /// Room for what is prepared to answer `by`.
+    /// Returns an allowance for the memory of answers to `by`.
     pub(crate) fn room(&self, by: &Principal) -> Allowance<String> {
         let all = self.config().server.bounds.max_answers;
         self.answers.room(by.subject.clone(), ShareLimits { each: all / 2, all })
@@ -262,8 +260,8 @@ impl App {
         self.directory.list_of(|id| by.rights.covers(id))
     }
 
-    /// Of the connections within the caller's reach those with these names, if that is all of them;
-    /// otherwise every one, for the words of a refusal.
+    /// Returns the reachable connections with these names. If a name is unknown, returns all reachable ones, so
+    /// that the error can list them.
     pub fn reachable_by_name<'n>(&self, by: &Principal, names: impl Iterator<Item = &'n str>) -> Vec<ConnectionEntry> {
         let found = |name| self.directory.named(name).filter(|entry: &ConnectionEntry| by.rights.covers(entry.id));
         match names.map(found).collect::<Option<Vec<_>>>() {
@@ -282,10 +280,10 @@ impl App {
         workspace::within(&self.current.load().workspaces, rights)
     }
 
-    /// The workspace of that name.
+    /// Returns the workspace of that name.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_actors::error::Kind::NotFound) when there is none within the caller's reach.
+    /// [`Kind::NotFound`](portico_actors::error::Kind::NotFound) if there is none within the caller's reach.
     pub fn workspace(&self, by: &Principal, name: &str) -> Result<Reachable> {
         workspace::named(self.workspaces(by), name)
     }
@@ -321,7 +319,7 @@ fn counting(metrics: &Arc<Metrics>, observer: Observer) -> Observer {
     })
 }
 
-/// What the service's configuration says of credentials.
+/// Returns the settings of authentication.
 fn auth_settings(config: &Config, observer: &Observer) -> AuthSettings {
     let mut settings = AuthSettings::new(&config.store.place, &config.server.public_url, Arc::clone(observer));
     settings.token_lifetime = config.tokens.lifetime;
@@ -334,7 +332,7 @@ fn auth_settings(config: &Config, observer: &Observer) -> AuthSettings {
     settings
 }
 
-/// What a source is opened with.
+/// Returns the settings for opening a source.
 pub fn source_settings(connection: &Connection) -> Settings {
     Settings {
         name: Arc::clone(&connection.name),
@@ -348,7 +346,7 @@ pub fn source_settings(connection: &Connection) -> Settings {
     }
 }
 
-/// What the Directory runs a connection with; its large rows share `budget` with those of others.
+/// Returns the Directory's settings for a connection; its large rows share `budget` with those of others.
 pub(crate) fn runnable(connection: &Arc<Connection>, budget: &Budget) -> directory::ConnectionSpec {
     let driver = connection.location.driver();
     let (settings, budget) = (Arc::clone(connection), budget.clone());

@@ -1,6 +1,6 @@
-//! Clients that describe themselves: the id is the https address of a JSON document (OAuth Client
-//! ID Metadata Document). Anybody can make this service fetch an address here, so the address is
-//! judged, its host's network addresses are judged and then pinned, and everything is bounded.
+//! Clients that describe themselves: the id is the https address of a JSON document (OAuth Client ID Metadata
+//! Document). Anyone can make this service fetch an address here, so the address is checked, its host's network
+//! addresses are checked and then pinned, and everything is bounded.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -45,7 +45,7 @@ pub struct Documents {
 #[derive(Clone, Debug)]
 struct CachedDocument {
     until: Instant,
-    /// Without a client, what was wrong.
+    /// The client, or what is wrong.
     found: std::result::Result<Client, String>,
 }
 
@@ -60,7 +60,7 @@ impl Documents {
         client_id.contains("://")
     }
 
-    /// The client that is described at `client_id`.
+    /// Returns the client described at `client_id`.
     ///
     /// # Errors
     /// [`Kind::Invalid`] with what is wrong with the address or its document.
@@ -94,7 +94,7 @@ impl Documents {
         if url.path() == "/" || url.path().is_empty() {
             return Err(wrong("must have a path"));
         }
-        // What is not written in its one normal form could be read in two ways: dots, case, ports.
+        // An address that is not in its normal form could be read in two ways: dots, case, ports.
         if url.as_str() != client_id {
             return Err(wrong("must be written in its normal form").hint(format!("write it as {url}")));
         }
@@ -167,7 +167,7 @@ fn unread(why: String) -> Error {
     )
 }
 
-/// What of a document matters here.
+/// The members of a document that are used here.
 #[derive(Deserialize)]
 struct Document {
     client_id: String,
@@ -204,7 +204,7 @@ fn read(client_id: &str, body: &[u8]) -> std::result::Result<Client, String> {
     })
 }
 
-/// A name as it may be shown: one line, not long, and nothing that turns the text around.
+/// Returns a name for display: one line, short, and without characters that change the direction of writing.
 pub fn plain_name(name: &str) -> String {
     let plain = name.chars().map(|c| if c.is_control() { ' ' } else { c });
     let plain: String = plain.filter(|c| c.is_whitespace() || !name::is_invisible(*c)).collect();
@@ -212,8 +212,8 @@ pub fn plain_name(name: &str) -> String {
     words.join(" ").chars().take(LONGEST_NAME).collect()
 }
 
-/// Whether an address is one that the whole internet can reach: none of this machine, of a private
-/// network, of a link, of a provider's own network, or one that carries another address inside.
+/// Returns true for an address that the whole internet can reach: not of this machine, of a private network, of a
+/// link, of a provider's own network, and without another address inside.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -237,7 +237,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 198 && (18..20).contains(&b)))
 }
 
-/// Only `2000::/3` is given out; within it, what tunnels to an IPv4 address or is for documents.
+/// Only `2000::/3` is allocated; within it, tunnels to IPv4 addresses and documentation prefixes are refused.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
     (0x2000..0x4000).contains(&first)

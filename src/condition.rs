@@ -1,6 +1,6 @@
-//! How the service is: whether its threads turn, which the watchdog and `/healthz` tell, and whether it would take a
-//! call, which `/readyz`, `portico health` and `portico doctor` tell. Nobody is asked for that, and nothing is waited
-//! for: what is overloaded or away has no say in it.
+//! The state of the service: whether its threads run, which the watchdog and `/healthz` report, and whether it
+//! would take a call, which `/readyz`, `portico health` and `portico doctor` report. This asks no actor and waits
+//! for nothing, so that overload and unavailable sources cannot delay it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ const DESCRIPTORS: usize = 4;
 /// Why no call would be taken now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unready {
-    /// The service goes down.
+    /// The service is stopping.
     Draining,
     /// Not every connection had its first attempt.
     Starting,
-    /// The store was not read yet, and nobody is known.
+    /// The store was not read yet, so that no caller is known.
     StoreUnread,
     /// The audit trail cannot be written, and calls are refused for that.
     TrailUnwritable,
-    /// There are no descriptors left.
+    /// There are no file descriptors left.
     NoDescriptors,
     /// These threads do not turn.
     Stuck(Vec<Arc<str>>),
@@ -77,8 +77,8 @@ impl App {
         all.filter(|beat| !beat.turns(limit)).map(|beat| Arc::clone(beat.thread())).collect()
     }
 
-    /// Whether a call would be taken now. Once every connection had its first attempt and the store was read, one
-    /// that goes away is its own matter and not the service's, and memory stands in for the store.
+    /// Checks whether a call would be taken now. After every connection had its first attempt and the store was
+    /// read, an unavailable connection is not the service's failure, and memory replaces the store.
     ///
     /// # Errors
     /// Why not.

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use tikv_jemallocator::Jemalloc;
 
-/// Thousands of streams, each with buffers that are hardly used, in a process that runs for years:
-/// `examples/idle_streams` shows what the system's allocator makes of that.
+/// Thousands of streams, each with mostly idle buffers, in a process that runs for years: `examples/idle_streams`
+/// shows how the system's allocator copes with that.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

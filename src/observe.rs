@@ -1,5 +1,5 @@
-//! What happened becomes lines of the log: one a call, one for each change of a connection.
-//! The metrics observe the same events.
+//! Writes events to the log: a line for each call and for each change of a connection. The metrics observe the same
+//! events.
 
 pub mod lines;
 pub mod metrics;
@@ -24,8 +24,8 @@ pub use metrics::{Metrics, Traffic};
 
 use crate::strangers::Strangers;
 
-/// The log of a running service: of what strangers bring about, as much as finds room, and else how much that was.
-/// At the level debug each has its line.
+/// The log of a running service: a line for each request of strangers as long as there is room, and a count of the
+/// others. At the level debug each has its line.
 #[derive(Debug, Default)]
 pub struct Log(Strangers);
 
@@ -102,7 +102,7 @@ impl Log {
         }
     }
 
-    /// Tells how many requests have no line, if there are any since that was told last.
+    /// Logs the number of requests without a line, if there are any since the last time.
     pub fn sum_up(&self) {
         match self.0.counted() {
             0 => {}
@@ -111,9 +111,9 @@ impl Log {
     }
 }
 
-/// Writes what was found out about a connection.
+/// Logs a finding about a connection.
 fn write_finding(connection: &str, finding: &Finding) {
-    // Names of what is hidden are in no log.
+    // Names of hidden objects must not be in the log.
     let names = if finding.names.is_empty() { "" } else { " (portico check names them)" };
     let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; {}", finding.remedy) };
     let level = if finding.grade == FindingSeverity::Warning { Level::Warn } else { Level::Info };

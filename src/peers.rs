@@ -1,6 +1,6 @@
-//! What the services on one store tell each other besides what the store holds: the catalogue of a
-//! connection has changed. Whoever hears it asks its own source at once, and by that tells those who
-//! listen to it; what is found so is not passed on, so that no word goes round for ever.
+//! Messages between the services on one store: the catalogue of a connection has changed. A receiver reads its own
+//! source at once, and so notifies its listeners; a change found like this is not sent again, so that messages do
+//! not circulate.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use portico_actors::directory::Directory;
 use portico_actors::event::{Event, Observer};
 use tokio_util::sync::CancellationToken;
 
-/// An observer of the connections that tells the others of what was found here, and passes each event
-/// on to `observer`.
+/// Returns an observer that notifies the other services of catalogue changes found here, and passes each event on
+/// to `observer`.
 pub(crate) fn telling(auth: Auth, observer: Observer) -> Observer {
     Arc::new(move |event| {
         if let Event::CatalogueChanged { id, told: false, .. } = event {
@@ -20,7 +20,7 @@ pub(crate) fn telling(auth: Auth, observer: Observer) -> Observer {
     })
 }
 
-/// Hears the others until the service goes down.
+/// Handles messages of the others until the service stops.
 pub(crate) async fn follow(mut messages: PeerMessages, directory: Directory, closing: CancellationToken) {
     loop {
         let message = tokio::select! {

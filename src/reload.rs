@@ -1,5 +1,5 @@
-//! A running service takes over a configuration that was read anew. Only the connections that have
-//! changed are concerned; what is wrong with the new one leaves everything as it was.
+//! Takes over a newly read configuration in a running service. Only changed connections are affected; an invalid
+//! configuration changes nothing.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,36 +18,36 @@ use crate::app::{App, Current, look_at_certificate, runnable};
 use crate::audit::Record;
 use crate::config::{Config, Connection, Problem, Problems};
 
-/// What came of a reload: names of connections and workspaces.
+/// The outcome of a reload: names of connections and workspaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Report {
     /// New; started, or waiting for their first use.
     pub added: Vec<String>,
     /// Started anew under new settings.
     pub changed: Vec<String>,
-    /// Untouched at the source; what is offered to callers has changed.
+    /// Unchanged at the source; the offer to callers has changed.
     pub offered: Vec<String>,
     /// Gone. Calls that run there go on to their end.
     pub removed: Vec<String>,
-    /// Of those added and changed, the ones whose first attempt has failed.
+    /// Those among the added and changed ones whose first attempt has failed.
     pub down: Vec<String>,
     /// Workspaces that are new, other than before, or gone.
     #[serde(default)]
     pub workspaces: Vec<String>,
-    /// Settings whose values have changed, such as `server.metrics` and `connections.sales.access`.
+    /// The changed settings, such as `server.metrics` and `connections.sales.access`.
     #[serde(default)]
     pub settings: Vec<String>,
     /// Whether TLS shows another certificate now.
     pub certificate: bool,
-    /// What is in force and should not stay so.
+    /// Settings in force that should be changed.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Grants of people that open nothing, because clients of their kind are not admitted.
+    /// The number of people's grants without effect, because clients of their kind are not admitted.
     #[serde(default, rename = "shutOut")]
     pub shut_out: usize,
 }
 
-/// That so many grants open nothing, and what ends them.
+/// Returns the message about grants without effect, and how to end them.
 pub fn ineffective_grants_message(grants: usize) -> String {
     format!(
         "{grants} grants are of clients that [oauth] does not admit, and open nothing; portico client remove ends them"
@@ -105,12 +105,12 @@ fn compare<'a>(before: &Config, after: &'a Config) -> (Report, Vec<&'a Arc<Conne
 }
 
 impl App {
-    /// Reads the file at `path` again and takes it over. Calls that run go on under the settings
-    /// that they began with; lists that have changed are told of. What has changed comes into force, and this completes,
-    /// when each connection that was started had its first attempt; what was removed is gone at once.
+    /// Reads the file at `path` again and takes it over. Running calls continue under their settings; changed lists
+    /// are announced. The changes come into force, and this completes, when each started connection had its first
+    /// attempt; removed connections are gone at once.
     ///
     /// # Errors
-    /// What is wrong with the file, or cannot change while the service runs; then nothing has.
+    /// What is wrong with the file, or cannot change while the service runs; then nothing has changed.
     pub async fn reload(&self, path: &Path) -> Result<Report, Problems> {
         let result = self.take_over(path).await;
         (self.observer)(&match &result {
@@ -153,7 +153,7 @@ impl App {
             Ok(grants) => report.shut_out = grants,
             Err(error) => log::warn!("the grants of clients that are not admitted could not be counted: {error}"),
         }
-        // Settings and connections change together: nobody meets new names at an old source.
+        // Settings and connections change together: no call meets new names at an old source.
         let in_force = || self.current.store(Arc::new(Current::new(config)));
         let reloaded = self.directory.reload(start, removed, in_force).await;
         reloaded.inspect_err(|_| self.take_back(record)).map_err(|error| internal(&error))?;

@@ -1,6 +1,6 @@
-//! How many records strangers may leave one by one, in the audit trail and in the log. They are bounded twice: in
-//! time, so that a flood does not fill the disk, and in proportion to the records of known callers, so that patience
-//! does not rotate those away either.
+//! Limits the records that unauthenticated callers cause, in the audit trail and in the log. They are limited
+//! twice: in time, so that a flood does not fill the disk, and in proportion to the records of known callers, so
+//! that patience does not rotate those away either.
 
 use portico_actors::mutex::lock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ const RATE: f64 = 20.0;
 const CREDIT: f64 = 1_000.0;
 /// … and how many each record of a known caller allows.
 const SHARE: f64 = 1.0 / 3.0;
-/// How often those that were counted are told at least, and at most.
+/// The longest and the shortest interval between reports of the counted ones.
 pub(crate) const SUM_AT_LEAST: Duration = Duration::from_mins(10);
 pub(crate) const SUM_AT_MOST: Duration = Duration::from_mins(1);
 
@@ -37,7 +37,8 @@ impl Strangers {
         lock(&self.bucket)
     }
 
-    /// Whether one more is recorded by itself; else it is counted. Those of known callers are.
+    /// Returns true if one more gets a record of its own; otherwise it is counted. Records of known callers always
+    /// do.
     pub(crate) fn takes(&self, is_stranger: bool) -> bool {
         if !is_stranger {
             self.bucket().earn();
@@ -60,7 +61,7 @@ impl Strangers {
         self.counted.swap(0, Ordering::Relaxed)
     }
 
-    /// Whether that has to be told although nothing else is recorded.
+    /// Returns true if the count must be reported although nothing else is recorded.
     pub(crate) fn is_due(&self) -> bool {
         self.bucket().is_due(Instant::now())
     }
@@ -96,7 +97,7 @@ impl Bucket {
         self.credit = (self.credit + SHARE).min(CREDIT);
     }
 
-    /// Whether those that were counted have to be told although nothing else is recorded.
+    /// Returns true if the count must be reported although nothing else is recorded.
     fn is_due(&mut self, now: Instant) -> bool {
         let is_due = now.saturating_duration_since(self.told) >= SUM_AT_LEAST;
         if is_due {

@@ -13,7 +13,7 @@ use crate::config::Config;
 /// A workspace, and the connections underneath by id.
 #[derive(Clone)]
 pub struct Configured {
-    /// What was declared.
+    /// Its declaration.
     pub workspace: Arc<Workspace>,
     /// Each once.
     pub underneath: Arc<[Uuid]>,
@@ -34,18 +34,20 @@ impl Configured {
     }
 }
 
-/// A workspace within somebody's reach.
+/// A workspace within a caller's reach.
 #[derive(Clone, Debug)]
 pub struct Reachable {
-    /// What was declared.
+    /// Its declaration.
     pub workspace: Arc<Workspace>,
     /// The connections underneath by id, each once.
     pub underneath: Arc<[Uuid]>,
-    /// How far they go in it at most. Who was given it need not reach the connections themselves.
+    /// The caller's maximal scope in it. A caller who was granted the workspace need not reach the connections
+    /// themselves.
     pub scope: Scope,
 }
 
-/// Those of `all` within `rights`: those that were given, and those whose connections are all within reach.
+/// Returns those of `all` within `rights`: those that were granted, and those whose connections are all within
+/// reach.
 pub(crate) fn within(all: &[Configured], rights: &Rights) -> Vec<Reachable> {
     let reachable = |Configured { workspace, underneath }: &Configured| {
         let scope = rights.scope_in(&workspace.name, underneath.iter().copied())?;
@@ -54,11 +56,11 @@ pub(crate) fn within(all: &[Configured], rights: &Rights) -> Vec<Reachable> {
     all.iter().filter_map(reachable).collect()
 }
 
-/// The one of that name.
+/// Returns the workspace of that name.
 ///
 /// # Errors
-/// [`Kind::NotFound`](portico_actors::error::Kind::NotFound) when there is none; the names of those that are not among
-/// them are not told.
+/// [`Kind::NotFound`](portico_actors::error::Kind::NotFound) if it is not among them; names of others are not
+/// revealed.
 pub(crate) fn named(mut within: Vec<Reachable>, name: &str) -> Result<Reachable> {
     if let Some(at) = within.iter().position(|it| it.workspace.name.eq_ignore_ascii_case(name)) {
         return Ok(within.swap_remove(at));

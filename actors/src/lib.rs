@@ -1,59 +1,57 @@
-//! What may pass through the wall: all that the service in front of the mailbox sees of what is behind it.
+//! The interface of the crates behind the mailbox: everything that the service in front of it may use.
 //!
-//! The floors are crates of their own, from the lowest: `core` (values and errors), `sql` (what a statement says) and
-//! beside it `arrow` (rows as arrays), then `sources` (the seam and the drivers), and on top three that do not know
-//! each other: `auth` (who calls), `runtime` (connections and their actors) and `federation` (statements over several
-//! connections). Nobody in front names one of them; what is not listed here is theirs alone. None of them knows HTTP,
-//! MCP, files of configuration or people.
+//! The floors are crates of their own, from the lowest: `core` (values and errors), `sql` (parsing statements) and
+//! beside it `arrow` (rows as arrays), then `sources` (the interface to databases and the drivers), and on top
+//! three that do not know each other: `auth` (authentication), `runtime` (connections and their actors) and
+//! `federation` (statements over several connections). The service in front names none of them; what is not listed
+//! here is private to them. None of them knows HTTP, MCP, configuration files or user interfaces.
 //!
 //! # Decisions, with their reasons
 //!
-//! **Why does a query run in a `ResponseFuture`?** A panic in a handler, or in a future that holds
-//! the actor, ends the actor for good; in a `ResponseFuture` it ends that call alone. Handlers
-//! therefore do nothing that can panic.
+//! **Why does a query run in a `ResponseFuture`?** A panic in a handler, or in a future that holds the actor, ends
+//! the actor for good; in a `ResponseFuture` it ends that call alone. Handlers therefore do nothing that can panic.
 //!
 //! **Why an actor of each connection on each thread?** A call that changes threads pays for waking each of them,
-//! more than for its statement. What has to be one for all threads is shared by its own lock or channel: permits,
-//! sessions, and how the source fares, which one monitor finds out.
+//! more than for its statement. State that is shared by all threads has its own lock or channel: permits, sessions,
+//! and the state of the source, which one monitor determines.
 //!
-//! **Why our own supervisor?** actix's does not revive an actor that panicked and knows no backoff.
-//! A field whose `Drop` sends word arrives also on a panic.
+//! **Why our own supervisor?** actix's does not revive an actor that panicked and has no backoff. A message sent in
+//! the `Drop` of a field arrives also on a panic.
 //!
-//! **Why a cancellation token in every call?** A caller who drops its `send` future is not noticed
-//! by the mailbox: the call would run to its end for nobody.
+//! **Why a cancellation token in every call?** The mailbox does not notice that a caller has dropped its `send`
+//! future: the call would run to its end for no one.
 //!
-//! **Why is a SELECT by someone who may write sometimes run read-write?** A function in it may be
-//! there to write. Only when every function is known to be harmless is the read-only transaction
-//! used, which is one round trip.
+//! **Why is a SELECT by a caller who may write sometimes run read-write?** A function in it may be meant to write.
+//! The read-only transaction, which is one round trip, is used only if every function is known to be harmless.
 //!
-//! **Why does what could not be parsed run read-only?** The source then says what is wrong with it,
+//! **Why does a statement that could not be parsed run read-only?** The source then reports what is wrong with it,
 //! in its own words and with a position, and nothing can be written meanwhile.
 //!
-//! **Why does an idle connection have no actor?** One that waits for its first use, or that nobody has
-//! used for long, is its settings and nothing else: no actor, no pool, no thread. Its next use makes a
-//! source of its own, so that what the last one still closes concerns nobody.
+//! **Why does an idle connection have no actor?** A connection that waits for its first use, or was unused for
+//! long, has only its settings: no actor, no pool, no thread. Its next use opens a new source, so that closing the
+//! last one affects no one.
 //!
-//! **Why a second actor for people?** It writes: sessions, codes, grants. Whoever judges the credential
-//! of a call must not wait for a disk. It issues nothing itself: access tokens are made in one place.
+//! **Why a second actor for people?** It writes: sessions, codes, grants. The authentication of calls must not wait
+//! for a disk. It issues nothing itself: access tokens are made in one place.
 //!
-//! **Why does what a token began end with it?** A session, a grant or a token that came of a personal
-//! access token would otherwise be a way around its scope, its expiry and its revocation.
+//! **Why does everything that a token began end with it?** A session, a grant or a token derived from a personal
+//! access token could otherwise be used to evade its scope, its expiry and its revocation.
 //!
-//! **Why does a caller carry whether their credential is still good?** A statement or a stream goes on long after its
-//! credential was judged. Whoever judges takes the validity away that all of one credential share, with the next
-//! contents of the store, and so cancels whatever runs: nobody registers a call, and nobody asks again and again.
+//! **Why does a caller carry whether their credential is still valid?** A statement or a stream runs long after its
+//! credential was verified. All that run under one credential share its validity. When the store's contents change,
+//! the actor that verifies credentials revokes the validity, and so cancels whatever runs: no call has to register,
+//! and nothing polls.
 //!
-//! **Why does a thread watch a store that is a database, and why does a refusal ask it?** No call waits for
-//! a network to be let in. A change is taken over when its word comes, and a yes from memory stands. A no
-//! may be of yesterday: a token that another process has just issued would be refused. And where the
-//! store cannot be asked, a no would be a guess.
+//! **Why does a thread watch a store that is a database, and why does a refusal ask it?** Authentication must not
+//! wait for a network. A change is taken over when its notification comes, and an acceptance from memory stands. A
+//! refusal may be outdated: a token that another process has just issued would be refused. And if the store cannot
+//! be asked, a refusal would be a guess.
 //!
-//! **Why do writers of such a store take turns?** SQLite has one writer, and what is read and then
-//! written is one step. One locked row makes the same true of any number of processes, with the same
-//! statements.
+//! **Why do writers of such a store take turns?** SQLite has one writer, and what is read and then written is one
+//! step. One locked row makes the same true of any number of processes, with the same statements.
 //!
-//! **Why are names and placeholders rewritten by ranges of the text?** Positions, comments and
-//! spelling survive; a tree that is printed again is another statement.
+//! **Why are names and placeholders rewritten by ranges of the text?** Positions, comments and spelling are
+//! preserved; a tree that is printed again is another statement.
 
 pub use portico_core::{
     backoff, budget, calendar, call, error, event, finding, heartbeat, identity, loopback, mutex, name, near, pattern,
@@ -67,7 +65,7 @@ pub mod arrow {
 }
 
 pub mod sql {
-    //! What a SQL statement says, by its text.
+    //! Parsing SQL statements.
 
     pub use portico_sql::{
         Class, Dialect, Naming, Redact, Statement, addressed, catalogs, is_plain_name, procedure_name, redacted,
@@ -76,7 +74,7 @@ pub mod sql {
 }
 
 pub mod source {
-    //! Databases: how a connection is described and opened, and what it is asked.
+    //! Databases: describing, opening and querying connections.
 
     pub use portico_sources::bindings;
     pub use portico_sources::catalog;
@@ -107,7 +105,7 @@ pub mod source {
 }
 
 pub mod auth {
-    //! Who calls, and how far they reach.
+    //! Authentication and rights.
 
     pub use portico_auth::accounts;
     pub use portico_auth::clock;
@@ -133,7 +131,7 @@ pub mod federation {
 }
 
 pub mod connection {
-    //! How a connection is.
+    //! The state of a connection.
 
     pub use portico_runtime::connection::{State, with_reader_timeout};
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
-    /// Bytes from which on it is put aside.
+    /// The size in bytes from which on it is rotated.
     largest: u64,
     /// Files that were put aside and are kept.
     keep: u32,
@@ -25,12 +25,12 @@ struct OpenFile {
     file: File,
     /// Its device and inode.
     identity: (u64, u64),
-    /// Its bytes at the last look; none where it is no file on a disk.
+    /// Its size at the last check; `None` if it is not a file on a disk.
     size: Option<u64>,
 }
 
 impl LogFile {
-    /// Nothing is opened yet.
+    /// Does not open anything yet.
     pub fn new(path: PathBuf, largest: u64, keep: u32) -> Self {
         Self { path, largest, keep, file: None, torn: false }
     }
@@ -72,11 +72,11 @@ impl LogFile {
         self.file = None;
     }
 
-    /// Appends `lines`, each with its end. What was written whole is taken from the front of
-    /// `lines`, also where this fails.
+    /// Appends `lines`, each with its end. Complete lines that were written are removed from the front of `lines`,
+    /// even if this fails.
     ///
     /// # Errors
-    /// When not all of it could be written.
+    /// If not all of it could be written.
     pub fn append(&mut self, lines: &mut Vec<u8>) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());
@@ -106,10 +106,10 @@ impl LogFile {
         outcome
     }
 
-    /// Has what was appended on the disk when this returns, where it is a file on one.
+    /// Flushes what was appended to the disk, if it is a file on one.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn sync(&self) -> io::Result<()> {
         match self.file.as_ref().map_or(Ok(()), |open| open.file.sync_data()) {
             // A pipe or a terminal.
@@ -131,7 +131,7 @@ impl LogFile {
             }
         }
         fs::rename(&self.path, aside(&self.path, 1))?;
-        // Those that more were kept of before are beyond what is kept now.
+        // Files beyond the current number, if more were kept before.
         for number in self.keep + 1.. {
             if fs::remove_file(aside(&self.path, number)).is_err() {
                 break;

@@ -1,12 +1,11 @@
-//! The audit trail: one record for each call, each token and each change of who may call.
+//! The audit trail: one record for each call, each token and each change of rights.
 //!
-//! **Why is this no observer of events?** An observer is told afterwards, and must return at once:
-//! when the disk is slow it could only lose records, or hold up the thread that told it. Here a
-//! request takes a [`AuditPermit`] in a bounded queue *before* it is worked on. Where there is none it
-//! waits, and that is the back-pressure; once it has one, its end is recorded without waiting,
-//! however it ends, also by being dropped. The last byte of an answer is sent when its record is
-//! [`PendingWrite`]. One thread of its own writes the queue to its file and its store (`writer`): all that
-//! is in it at once, so that many who wait for their records wait for one write.
+//! **Why is this not an observer of events?** An observer is called afterwards, and must return at once: with a
+//! slow disk it could only lose records, or block its caller. Here a request takes a [`AuditPermit`] in a bounded
+//! queue *before* it is processed. If there is none it waits, which is the back-pressure; once it has one, its end
+//! is recorded without waiting, however it ends, also by being dropped. The last byte of an answer is sent when its
+//! record is [`PendingWrite`]. A dedicated thread writes the queue to its file and its store (`writer`): all queued
+//! records at once, so that many waiting requests share one write.
 
 pub mod file;
 mod queue;

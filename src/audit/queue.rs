@@ -1,5 +1,5 @@
-//! The queue in front of the writer: a request's place in it, its record on the way, and what the writer and those who
-//! send to it know of each other.
+//! The queue in front of the writer: a request's permit, its record in transit, and the state that the writer
+//! shares with the senders.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -13,25 +13,25 @@ use crate::strangers::Strangers;
 /// How long a request may wait for its place, and the end of its answer for its record.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is sent to the writer.
+/// A message to the writer.
 pub(super) enum Message {
     Record(Queued),
     /// There is something else to look at.
     Wake,
-    /// Nothing comes behind it.
+    /// The last message.
     Stop,
 }
 
-/// A record on its way.
+/// A record in transit.
 pub(super) struct Queued {
     pub(super) record: Box<Record>,
-    /// Its room in the queue, given back when it leaves that.
+    /// Its room in the queue, released when it leaves the queue.
     pub(super) room: OwnedSemaphorePermit,
-    /// Who waits until it is written.
+    /// The sender that reports that it is written.
     pub(super) written: oneshot::Sender<()>,
 }
 
-/// What the writer and those who send to it know of each other.
+/// The state that the writer shares with the senders.
 pub(super) struct Shared {
     /// Records cannot be written.
     pub(super) failing: watch::Sender<bool>,
@@ -47,7 +47,7 @@ impl Shared {
     /// Whether `record` is recorded by itself; else it is counted.
     pub(super) fn takes(&self, record: &Record) -> bool {
         let takes = self.strangers.takes(record.is_cheap());
-        // It may be time to tell how many were counted, and nobody else may come for long.
+        // A summary may be due, and no other record may come for long.
         if !takes
             && self.strangers.is_due()
             && let Some(writer) = self.writer.upgrade()
@@ -58,7 +58,7 @@ impl Shared {
     }
 }
 
-/// Room for one record. Dropped without one, it is given back.
+/// Room for one record. Returned if dropped without one.
 pub struct AuditPermit {
     pub(super) room: OwnedSemaphorePermit,
     pub(super) sender: mpsc::UnboundedSender<Message>,
@@ -66,8 +66,8 @@ pub struct AuditPermit {
 }
 
 impl AuditPermit {
-    /// Queues the record, and tells when it is written. What strangers bring about too fast is only
-    /// counted: nothing is written of it.
+    /// Queues the record, and returns a handle to wait for it. Records of strangers beyond the rate are only
+    /// counted, and not written.
     pub fn keep(self, record: impl Into<Box<Record>>) -> Option<PendingWrite> {
         let record = record.into();
         self.shared.takes(&record).then(|| self.send(record))
@@ -77,21 +77,21 @@ impl AuditPermit {
         let (tell, written) = oneshot::channel();
         let failing = self.shared.failing.subscribe();
         let queued = Queued { record, room: self.room, written: tell };
-        // Without a writer it is dropped, and whoever waits is told so.
+        // Without a writer it is dropped, and the waiting request notices that.
         let _ = self.sender.send(Message::Record(queued));
         PendingWrite { written, failing }
     }
 }
 
-/// A record on its way to where it is kept.
+/// A record on its way to where it is stored.
 pub struct PendingWrite {
     written: oneshot::Receiver<()>,
     failing: watch::Receiver<bool>,
 }
 
 impl PendingWrite {
-    /// Completes when the record was handed to the operating system, or to the store, and tells whether it was. Where
-    /// records cannot be written now, what was done cannot be refused any more, and is not waited for.
+    /// Completes when the record was handed to the operating system, or to the store. Returns true if it was. If
+    /// records cannot be written now, the request cannot be refused any more, and this does not wait.
     pub async fn wait(self) -> bool {
         let Self { written, mut failing } = self;
         let failed = async {

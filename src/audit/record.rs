@@ -1,5 +1,4 @@
-//! One record of the audit trail. `docs/audit.md` says what each member means; a member that does
-//! not apply is left out.
+//! One record of the audit trail. `docs/audit.md` describes each member; a member that does not apply is left out.
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -17,7 +16,7 @@ use uuid::Uuid;
 use super::statement::StatementRecord;
 use crate::redaction::redact_json;
 
-/// What a record tells of.
+/// The kind of event that is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AuditEvent {
@@ -26,7 +25,7 @@ pub enum AuditEvent {
     Call,
     /// An access token was asked for.
     Token,
-    /// Somebody changed who may do what.
+    /// A change of rights.
     Change,
     /// The service has begun.
     Start,
@@ -117,8 +116,8 @@ pub struct Record {
 /// Why a change is recorded once more.
 const UNCONFIRMED: &str = "the change was not made, or it is not known whether it was";
 
-/// Why a caller was refused, as far as that is about the caller: credential, rights, limits. Words of the
-/// source are no reason, they may repeat values.
+/// Returns why a caller was refused, if the reason is the caller: credential, rights, limits. The source's messages
+/// are left out, since they may repeat values.
 pub fn reason(error: &Error) -> Option<String> {
     let told = match error.kind {
         Kind::Unauthenticated => error.cause().unwrap_or(&error.message),
@@ -139,20 +138,20 @@ impl Record {
         Self { event, ..Self::default() }.ended(outcome)
     }
 
-    /// The record of a request that has ended so; `self` has what it said of itself.
+    /// Completes the record of a request with its outcome.
     #[must_use]
     pub fn ended(self, outcome: &str) -> Self {
         Self { time: moment(SystemTime::now()), outcome: outcome.to_owned(), ..self }
     }
 
-    /// Makes it the record of a call that has ended; until then it has what its request said of itself.
+    /// Completes the record with a call that has ended.
     pub fn end_call(&mut self, call: &CallEnded) {
         self.time = moment(SystemTime::now());
         call.failure.map_or("ok", Kind::as_str).clone_into(&mut self.outcome);
         self.request_id = Some(call.id.to_string());
         self.principal.clone_from(&call.subject);
         if !call.subject.is_empty() {
-            // What was claimed is of no matter once it is known who calls.
+            // The claimed identity no longer matters once the caller is known.
             self.claimed = None;
         }
         self.connection = call.connection.as_deref().map(str::to_owned);
@@ -165,7 +164,7 @@ impl Record {
         self.ms = Some(u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX));
     }
 
-    /// A change of who may do what, asked for by that request.
+    /// Makes the record of a change of rights by that request.
     pub fn from_change(change: &Change, audit_context: &AuditContext) -> Self {
         debug_assert!(Change::ACTIONS.contains(&change.action), "list the action {:?} among them all", change.action);
         Self {
@@ -196,7 +195,7 @@ impl Record {
 
     /// Whether a stranger could bring about as many of these as they like.
     pub fn is_cheap(&self) -> bool {
-        // What no request brought about is the service's own.
+        // A change without a request was made by the service itself.
         let of_service = self.event == AuditEvent::Change && self.request_id.is_none();
         let is_request = matches!(self.event, AuditEvent::Call | AuditEvent::Token | AuditEvent::Change);
         is_request
@@ -204,7 +203,7 @@ impl Record {
             && (self.principal.is_empty() || (self.outcome != "ok" && self.event == AuditEvent::Token))
     }
 
-    /// The record as a line of JSON, without its end and without what looks like a secret.
+    /// Returns the record as a line of JSON, without its end and with possible secrets redacted.
     pub fn line(&self) -> String {
         redact_json(serde_json::to_string(self).unwrap_or_default())
     }
@@ -220,7 +219,7 @@ thread_local! {
     static SECOND: RefCell<(Timestamp, String)> = const { RefCell::new((Timestamp::from_seconds(i64::MIN), String::new())) };
 }
 
-/// RFC 3339 in UTC with milliseconds, such as `2026-11-21T09:30:00.123Z`: sorts as time does.
+/// Formats a time in RFC 3339, in UTC with milliseconds, such as `2026-11-21T09:30:00.123Z`: sorts by time.
 pub fn moment(time: SystemTime) -> String {
     let milliseconds = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).subsec_millis();
     let second = Timestamp::from(time);
@@ -252,7 +251,7 @@ mod tests {
             sent: Some(crate::federation::SentStatements::default()),
             dry_run: true,
         };
-        // Each is named, so that one more does not compile without being named here.
+        // Each member is named, so that a new one does not compile without being added here.
         let record = Record {
             time: String::new(),
             event: AuditEvent::Call,

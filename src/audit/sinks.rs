@@ -1,4 +1,4 @@
-//! Where records go: a file, the store, or both. Each keeps what it could not write yet.
+//! The destinations of records: a file, the store, or both. Each keeps what it could not write yet.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -14,19 +14,19 @@ use super::record::Record;
 use crate::config::AuditSettings;
 
 impl AuditSettings {
-    /// What the store is to keep of `records`.
+    /// Returns what the store keeps of `records`.
     pub fn for_store(&self, records: &[Record]) -> StoreRecords {
         let kept = if self.store { records } else { &[] };
         StoreRecords { records: kept.iter().map(Record::for_store).collect(), most: self.store_records }
     }
 }
 
-/// The file, which the writer and whoever makes a change append to in turns.
+/// The file, to which the writer and those who make a change append in turn.
 #[derive(Clone)]
 pub struct File(Arc<Mutex<LogFile>>);
 
 impl File {
-    /// That of `settings`, if there is one. Nothing is opened yet.
+    /// Returns the file of `settings`, if there is one, without opening it.
     pub fn from_settings(settings: &AuditSettings) -> Option<Self> {
         let file = LogFile::new(settings.file.clone()?, settings.max_size, settings.keep);
         Some(Self(Arc::new(Mutex::new(file))))
@@ -71,7 +71,7 @@ struct StoreSink {
 }
 
 impl Sinks {
-    /// The file, and the store as `settings` have it, which is at `store`. Nothing is opened yet.
+    /// Makes the sinks of `settings` with the store at `store`. Does not open anything yet.
     pub fn new(settings: &AuditSettings, file: Option<File>, store: &StoreLocation) -> Self {
         let kept = settings.store.then(|| StoreSink {
             store: ReconnectingStore::new(store.clone(), Clock::system()),
@@ -92,11 +92,11 @@ impl Sinks {
         self.store.as_mut().map_or(Ok(()), |kept| kept.store.with(|_| Ok(())))
     }
 
-    /// The same for a service, which starts while its database is away: what it could not write then is
+    /// Opens the sinks of a service, which may start while its database is unavailable: its records are then
     /// written later.
     ///
     /// # Errors
-    /// When the file cannot be opened, or the place of the store holds something else.
+    /// If the file cannot be opened, or the place of the store contains something else.
     pub fn open_what_is_there(&mut self) -> Result<()> {
         let is_database = self.store.as_ref().is_some_and(|kept| !kept.is_file);
         match self.open() {
@@ -115,7 +115,7 @@ impl Sinks {
         }
     }
 
-    /// Adds a record to what is to be written.
+    /// Adds a record to be written.
     pub fn add(&mut self, record: &Record) {
         let line = record.line();
         if self.file.is_some() {
@@ -127,7 +127,7 @@ impl Sinks {
         }
     }
 
-    /// Writes what is to be written.
+    /// Writes the added records.
     ///
     /// # Errors
     /// What could not be written is tried again next time; the inner cause says why.
@@ -146,7 +146,7 @@ impl Sinks {
         outcome
     }
 
-    /// Lets go of what could not be written, and tells how many records that were.
+    /// Drops what could not be written. Returns the number of these records.
     pub fn give_up(&mut self) -> u64 {
         let lines = self.lines.iter().filter(|byte| **byte == b'\n').count();
         let lost = lines.max(self.records.len());

@@ -1,4 +1,4 @@
-//! What a record keeps of a statement: its text, its shape, its digest, or nothing.
+//! The part of a statement that is recorded: its text, its shape, its digest, or nothing.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ const MOST_PARAMETERS: usize = 16 * 1024;
 /// How much of a statement is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// The text, with what may be a secret left out, and its digest.
+    /// The text, with possible secrets redacted, and its digest.
     #[default]
     Text,
     /// The text with every literal left out, and the digest of the whole.
@@ -31,7 +31,7 @@ pub enum Detail {
     Nothing,
 }
 
-/// What is recorded of a statement or a procedure.
+/// The record of a statement or a procedure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StatementRecord {
     /// The text, as far as it is kept.
@@ -43,19 +43,19 @@ pub struct StatementRecord {
     /// The values, where they are recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Value>,
-    /// What was sent to each of several connections.
+    /// The statements sent to each of several connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<SentStatements>,
-    /// Whether what it did was undone.
+    /// Whether its changes were rolled back.
     #[serde(rename = "dryRun", skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
 
 impl StatementRecord {
-    /// What `detail` keeps of `op`; nothing of operations without a statement.
+    /// Makes the record of `op` with this `detail`; `None` for operations without a statement.
     pub fn new(op: &Op, dialect: Dialect, detail: Detail, with_parameters: bool) -> Option<Self> {
         let (text, sets) = op.statement()?;
-        // What is not read to its end may hold its secret behind it.
+        // The part that is not read may contain the end of a secret.
         let left_out = if start(text).len() < text.len() { Redact::Literals } else { Redact::Secrets };
         let statement = match detail {
             Detail::Text => Some(cut(sql::redacted(start(text), dialect, left_out))),
@@ -67,7 +67,7 @@ impl StatementRecord {
         Some(Self { statement, digest, parameters, sent: None, dry_run: op.is_dry_run() })
     }
 
-    /// The same with what is sent to each of several connections, where statements are kept as text.
+    /// Adds the statements sent to each of several connections, if statements are recorded as text.
     #[must_use]
     pub fn sending(self, sent: &SentStatements) -> Self {
         let sent = self.statement.is_some().then(|| sent.clone());
@@ -75,7 +75,7 @@ impl StatementRecord {
     }
 }
 
-/// Each connection's name with what it was sent, its literals left out.
+/// Each connection's name with its statement, without literals.
 impl Serialize for SentStatements {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.list().into_iter().map(|(connection, statement)| {

@@ -27,7 +27,7 @@ use crate::strangers::Strangers;
 const LAST_CALL: Duration = Duration::from_secs(5);
 /// How soon a failed writer is worth asking again.
 const RETRY: Duration = Duration::from_secs(1);
-/// Room in the queue for what is said of changes, which wait for no call: the call that makes one has its place already.
+/// Room in the queue for changes, which wait for no call: the call that makes one has a permit already.
 const CHANGES: usize = 64;
 
 /// The trail of a running service.
@@ -44,10 +44,10 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Opens file and store and starts the writer; `None` where nothing is to be recorded.
+    /// Opens file and store and starts the writer; `None` if nothing is to be recorded.
     ///
     /// # Errors
-    /// When the file, or a store that is one, cannot be opened.
+    /// If the file, or a store that is a file, cannot be opened.
     pub fn start(
         settings: &AuditSettings,
         store: &store::StoreLocation,
@@ -59,7 +59,7 @@ impl Audit {
         let file = File::from_settings(settings);
         let mut sinks = Sinks::new(settings, file.clone(), store);
         sinks.open_what_is_there()?;
-        // Whoever sends has a place.
+        // Every sender has a permit.
         let (sender, receiver) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             failing: watch::Sender::new(false),
@@ -78,12 +78,12 @@ impl Audit {
         Ok(Some(Arc::new(audit)))
     }
 
-    /// Takes a place in the queue for one record, waiting for it if need be. `None` where calls go
-    /// on without records.
+    /// Takes a permit for one record, waiting for it if necessary. Returns `None` if calls are processed without
+    /// records.
     ///
     /// # Errors
-    /// [`Kind::Unavailable`] when records cannot be written and calls are refused for that,
-    /// [`Kind::Busy`] when the writer is too far behind.
+    /// [`Kind::Unavailable`] if records cannot be written and calls are refused because of that, [`Kind::Busy`] if
+    /// the writer is too far behind.
     pub async fn reserve(&self) -> Result<Option<AuditPermit>> {
         if self.refuses() {
             return Err(cannot_record());
@@ -124,11 +124,11 @@ impl Audit {
         AuditPermit { room, sender: self.sender.clone(), shared: Arc::clone(&self.shared) }
     }
 
-    /// Records what nobody took a place for, and tells when it is written. What strangers bring about too fast is
-    /// only counted, and waits for nothing.
+    /// Records something without a permit, and returns a handle to wait for it. Records of strangers beyond the
+    /// rate are only counted, and nothing waits for them.
     ///
     /// # Errors
-    /// As [`Audit::reserve`] has them.
+    /// Those of [`Audit::reserve`].
     pub async fn record(&self, record: Record) -> Result<Option<PendingWrite>> {
         if !self.shared.takes(&record) {
             return Ok(None);
@@ -136,8 +136,8 @@ impl Audit {
         Ok(self.reserve().await?.map(|place| place.send(Box::new(record))))
     }
 
-    /// Queues a record that nobody took a place for, where there is one now; else it is counted with those
-    /// that came too fast.
+    /// Queues a record without a permit, if there is room now; otherwise it is counted with those that came too
+    /// fast.
     pub fn keep_at_once(&self, record: Record) {
         match Arc::clone(&self.rooms).try_acquire_owned() {
             Ok(room) => drop(self.permit(room).keep(record)),
@@ -148,7 +148,7 @@ impl Audit {
     /// Records what is about to be done, and waits until that is written.
     ///
     /// # Errors
-    /// [`Kind::Unavailable`] when it cannot be, and is not to be done.
+    /// [`Kind::Unavailable`] if it cannot be written, and so must not be done.
     pub async fn announce(&self, record: Record) -> Result<()> {
         if self.refuses() {
             return Err(cannot_record());
@@ -166,7 +166,7 @@ impl Audit {
         Err(cannot_record())
     }
 
-    /// Records, behind what was announced, that it did not come to be.
+    /// Records that an announced action was not carried out.
     pub fn take_back(&self, record: Record) {
         self.keep_apart(record.taken_back());
     }
@@ -185,19 +185,19 @@ impl Audit {
         self.settings.on_failure == OnFailure::Refuse && *self.shared.failing.borrow()
     }
 
-    /// What is recorded of the statement of `op`, on a source of this kind.
+    /// Returns the record of the statement of `op`, for a source of this kind.
     pub fn statement(&self, op: &Op, kind: &str) -> Option<StatementRecord> {
         let dialect = drivers::named(kind).map_or(Dialect::POSTGRESQL, |driver| driver.dialect);
         StatementRecord::new(op, dialect, self.settings.statement, self.settings.parameters)
     }
 
-    /// Has the file opened anew before the next record: somebody has moved it away.
+    /// Reopens the file before the next record, because it was moved away.
     pub fn reopen(&self) {
         self.shared.reopen.store(true, Ordering::Release);
         self.wake();
     }
 
-    /// Waits until everything is written, for a while. Nothing is recorded afterwards.
+    /// Waits, for a limited time, until everything is written. Nothing is recorded afterwards.
     pub async fn close(&self) {
         self.shared.stopping.store(true, Ordering::Release);
         self.wake();
@@ -221,14 +221,14 @@ impl Audit {
     }
 }
 
-/// What is refused while nothing can be recorded.
+/// Returns the error while nothing can be recorded.
 pub(crate) fn cannot_record() -> Error {
     Error::new(Kind::Unavailable, "calls are refused because the audit trail cannot be written")
         .retry_after(RETRY)
         .hint("an administrator has to look at it; the log tells why")
 }
 
-/// Changes of who may do what come here from behind the mailbox.
+/// Receives changes of rights from behind the mailbox.
 impl AuditRecorder for Audit {
     fn record(&self, changes: &[Change], audit_context: &AuditContext) -> Result<StoreRecords> {
         self.check()?;
@@ -240,7 +240,7 @@ impl AuditRecorder for Audit {
                 self.unconfirmed(changes, audit_context);
                 return Err(cannot_record().because(error.cause().unwrap_or(&error.message)));
             }
-            // It tells of the failure, and counts what is lost.
+            // Reports the failure, and counts what is lost.
             for record in &records {
                 self.keep_at_once(record.clone());
             }

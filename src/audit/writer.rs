@@ -1,5 +1,5 @@
-//! The thread that writes the trail: takes what is queued, as much at once as there is, and sees to
-//! it that a failing disk is told once and then tried again.
+//! The thread that writes the trail: writes all queued records at once, reports a failing disk once, and tries
+//! again.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,9 +27,9 @@ pub(super) struct Writer {
     on_failure: OnFailure,
     observer: Observer,
     lost: u64,
-    /// When it was told last how many were only counted.
+    /// When the number of counted requests was last reported.
     summed: Option<Instant>,
-    /// Who waits until what was added is written.
+    /// The requests that wait until the added records are written.
     waiting: Vec<oneshot::Sender<()>>,
 }
 
@@ -38,7 +38,7 @@ impl Writer {
         Self { sinks, shared, on_failure, observer, lost: 0, summed: None, waiting: Vec::new() }
     }
 
-    /// Writes until it is told to stop, or nobody can tell it anything any more.
+    /// Writes until it is told to stop, or all senders are gone.
     pub(super) fn run(mut self, mut receiver: UnboundedReceiver<Message>) {
         let (mut goes_on, mut messages) = (true, Vec::with_capacity(AT_ONCE));
         while goes_on {
@@ -56,7 +56,7 @@ impl Writer {
             }
             self.add_suppressed(!goes_on);
             self.write();
-            // Whoever still waits, waits for what was given up.
+            // Requests that still wait, wait for records that were given up.
             self.waiting.clear();
         }
     }
@@ -73,7 +73,7 @@ impl Writer {
         }
     }
 
-    /// Writes what was added. Where calls are refused meanwhile, it tries until it can.
+    /// Writes the added records. If calls are refused meanwhile, it tries until it succeeds.
     fn write(&mut self) {
         loop {
             if self.shared.reopen.swap(false, Ordering::AcqRel) {
@@ -93,7 +93,7 @@ impl Writer {
 
     fn succeeded(&mut self) {
         for waiting in self.waiting.drain(..) {
-            // Nobody may wait any more.
+            // The receiver may be gone.
             let _ = waiting.send(());
         }
         if !self.shared.failing.send_replace(false) {

@@ -1,4 +1,4 @@
-//! What the commands share: the configuration, the store, connections and rights by their names, failures.
+//! Shared by the commands: the configuration, the store, connections and rights by name, failures.
 
 use std::fmt::Display;
 use std::io;
@@ -18,7 +18,7 @@ use crate::cli::manage::recording;
 use crate::config::{self, Config, Problems};
 use crate::net::listener;
 
-/// The configuration file, unless another one is named.
+/// The default configuration file.
 const CONFIG_FILE: &str = "config.toml";
 
 #[derive(Args, Clone, Debug)]
@@ -36,7 +36,7 @@ pub(super) fn program() -> Result<PathBuf, Failure> {
     config::program().map_err(|error| Failure::io("this program's own path", error))
 }
 
-/// Another command of this program, as whoever typed this one would type it.
+/// Returns another command of this program, as the user would type it.
 pub(super) fn command(words: &str, config: &Path) -> String {
     let program = std::env::args().next().unwrap_or_else(|| "portico".to_owned());
     if config == Path::new(CONFIG_FILE) {
@@ -133,8 +133,8 @@ pub(super) enum StoreUse {
     Begins,
 }
 
-/// The configuration and its store, for commands about who may call: each change is recorded. Passwords of connections are
-/// not needed for that, so their variables may be unset.
+/// Reads the configuration and opens its store, for commands about rights: each change is recorded. Passwords of
+/// connections are not needed for that, so their variables may be unset.
 pub(super) fn open_store(common: &Common, usage: StoreUse) -> Result<(Config, Store), Failure> {
     let config = read_config(common)?;
     if usage == StoreUse::Reads {
@@ -176,7 +176,7 @@ pub(super) struct WithinArgs {
     workspaces: Vec<String>,
 }
 
-/// What is named, each with its scope where it has one of its own.
+/// The named objects, each with its own scope if given.
 pub(super) type Found<T> = Vec<(T, Option<Scope>)>;
 
 /// The connections named on the command line.
@@ -191,20 +191,20 @@ impl WithinArgs {
         find("workspace", &self.workspaces, &known.collect::<Vec<_>>())
     }
 
-    /// Whether nothing is named.
+    /// Returns true if nothing is named.
     pub(super) fn is_empty(&self) -> bool {
         self.connections.is_empty() && self.workspaces.is_empty()
     }
 
-    /// The widest scope that one of them is given by itself.
+    /// Returns the widest scope that one of them is given explicitly.
     pub(super) fn widest(&self, config: &Config) -> Result<Option<Scope>, Error> {
         let connections = connections(config, &self.connections)?.into_iter().filter_map(|(_, scope)| scope);
         let workspaces = self.workspaces(config)?.into_iter().filter_map(|(_, scope)| scope);
         Ok(connections.chain(workspaces).max())
     }
 
-    /// Everything with the scope `most`, unless some are named; each no further than its own scope, and none
-    /// further than `most`.
+    /// Returns the rights: everything with the scope `most`, or only what is named, each with its own scope at
+    /// most, and none beyond `most`.
     pub(super) fn rights(&self, config: &Config, most: Option<Scope>) -> Result<Rights, Error> {
         let whole = most.unwrap_or(Scope::Admin);
         if self.is_empty() {
@@ -226,8 +226,8 @@ impl WithinArgs {
     }
 }
 
-/// What is named on the command line of what is `known`: `sales`, or `sales:read` for one that is reached with less
-/// than the rest.
+/// Finds the objects named on the command line among `known`: `sales`, or `sales:read` for one with a narrower
+/// scope.
 fn find<T: Clone>(what: &str, named: &[String], known: &[(&str, T)]) -> Result<Found<T>, Error> {
     named
         .iter()
@@ -283,7 +283,7 @@ pub(super) fn parse_duration(text: &str) -> Option<Duration> {
     number.checked_mul(seconds).map(Duration::from_secs)
 }
 
-/// What went wrong, why, and what to do: whoever runs a command may see the cause.
+/// Describes an error, its cause and its remedy: users of the command line may see the cause.
 pub(super) fn error_words(error: &Error) -> String {
     let mut words = error.message.clone();
     for (mark, more) in [(": ", error.cause()), ("; ", error.get_hint())] {

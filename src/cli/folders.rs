@@ -9,12 +9,12 @@ use portico_actors::error::Error;
 
 use crate::cli::common::Failure;
 
-/// Where what a service writes is kept that has no configuration.
+/// Returns the data folder of a service without configuration.
 pub(super) fn data() -> Result<PathBuf, Error> {
     user("XDG_DATA_HOME", ".local/share")
 }
 
-/// Where what a user has set, or agreed to, is kept.
+/// Returns the folder for a user's settings and consents.
 pub(super) fn config() -> Result<PathBuf, Error> {
     user("XDG_CONFIG_HOME", ".config")
 }
@@ -27,7 +27,7 @@ fn user(variable: &str, usual: &str) -> Result<PathBuf, Error> {
     })
 }
 
-/// Makes a folder that nobody else may look into, with those above it, where it is not there.
+/// Creates a folder for the current user alone, with its parents, if it is missing.
 pub(super) fn make(folder: &Path) -> Result<(), Failure> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| Failure::io(format_args!("{} cannot be made", folder.display()), error))

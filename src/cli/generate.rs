@@ -1,5 +1,5 @@
-//! `portico generate man|completions DIR`: what packages carry beside the program. Hidden from the
-//! help: nobody needs it to run a service.
+//! `portico generate man|completions DIR`: files for packages. Hidden from the help: it is not needed to run a
+//! service.
 
 use std::path::PathBuf;
 

@@ -52,7 +52,7 @@ pub(super) fn run(command: Init, common: &Common) -> Result<(), Failure> {
     let database = Database { url: &url, name: command.name.as_deref(), access };
     let text = text(&database);
     let base = path.parent().map(PathBuf::from).unwrap_or_default();
-    // What is wrong with the text is wrong with what it was made of.
+    // Problems of the text are problems of the options that it was made from.
     let config = Config::parse(&text, &base, &lookup).map_err(|Problems(problems)| {
         Failure::Options(Problems(problems.into_iter().map(Database::option).collect()))
     })?;
@@ -100,7 +100,7 @@ pub(super) fn run(command: Init, common: &Common) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks whoever sits at the terminal; nobody, where standard input is none.
+/// Asks the user at the terminal; returns `None` if standard input is not a terminal.
 fn ask(question: &str) -> Result<Option<String>, Failure> {
     let input = io::stdin();
     if !input.is_terminal() {

@@ -91,19 +91,19 @@ enum Command {
     Generate(generate::Generate),
 }
 
-/// What is said of options that a configuration is made of.
+/// The message for invalid options of a configuration.
 const OPTIONS: &str = "the options are not valid";
-/// What is said of a change that would not be valid.
+/// The message for a change that would not be valid.
 const REFUSED: &str = "nothing was written, because the configuration would not be valid any more";
-/// What is said of one that the running service does not take over.
+/// The message for a change that the running service does not take over.
 const NOT_TAKEN_OVER: &str = "the file was written, but the running service goes on as it was";
-/// How a process ends whose command line is wrong.
+/// The exit code for an invalid command line.
 const USAGE: u8 = 2;
 
-/// Reads the command line. What is wrong with it is told to programs as JSON where `--json` is among its words.
+/// Reads the command line. Errors are printed as JSON if `--json` is among the arguments.
 ///
 /// # Errors
-/// How the process ends where no command is to be run.
+/// The exit code if no command is to be run.
 pub fn read() -> Result<Cli, ExitCode> {
     Cli::try_parse().map_err(|error| {
         let json = std::env::args_os().any(|word| word == "--json");
@@ -124,7 +124,7 @@ pub fn run(cli: Cli) -> ExitCode {
         // The service's own log is as its configuration wants it.
         Command::Serve(_) => {}
         Command::Demo(_) => start_log_of_service(&Log::default()),
-        // A client shows what it finds on standard error to people.
+        // Clients show standard error to people.
         Command::Stdio(_) => drop(logger(&Log { level: "warn".to_owned(), ..Log::default() }).try_init()),
         _ => drop(logger(&Log::default()).try_init()),
     }
@@ -178,7 +178,7 @@ fn print_failure(failure: &Failure, common: &Common) {
         Failure::Options(problems) => tell_problems(OPTIONS, problems, common),
         Failure::Refused(problems) => tell_problems(REFUSED, problems, common),
         Failure::NotTakenOver(problems) => tell_problems(NOT_TAKEN_OVER, problems, common),
-        // Whoever runs the command line may see the cause.
+        // Users of the command line may see the cause.
         Failure::Error(error) if common.json => {
             let mut told = json!({"ok": false, "message": error.message});
             for (name, more) in [("hint", error.get_hint()), ("cause", error.cause())] {
@@ -202,8 +202,8 @@ fn tell_problems(message: &str, problems: &Problems, common: &Common) {
     }
 }
 
-/// Tells the running service, where there is one, that the store has changed, if it has, and gives on what came of the
-/// command: what it took away is refused when the command ends.
+/// Notifies the running service, if there is one, that the store has changed, if it has. Returns the command's
+/// outcome: a revocation is in force when the command ends.
 fn changing(common: &Common, came: Result<(), Failure>) -> Result<(), Failure> {
     if manage::recording::has_changed()
         && let Ok(control) = Config::control_of(&common.config)

@@ -1,4 +1,4 @@
-//! What is printed on standard output.
+//! Printing to standard output.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use crate::cli::common::Common;
 
-/// Prints a line. Where nobody reads it any more, as behind `head`, nothing is said: what the command
-/// does and how it ends is the same.
+/// Prints a line. Ignores a closed standard output, as with `head`: what the command does and how it ends is the
+/// same.
 pub(super) fn say(line: impl Display) {
     let _ = is_read(line);
 }
 
-/// Prints a line, and tells whether anybody reads on.
+/// Prints a line. Returns true if standard output is still open.
 pub(super) fn is_read(line: impl Display) -> bool {
     let mut out = io::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
@@ -35,7 +35,7 @@ pub(super) fn print_json(value: &Value) {
     say(value);
 }
 
-/// What is said of a secret that was shown.
+/// The note for a secret that was shown.
 pub(super) const SHOWN_ONCE: &str = "The secret is not shown again.";
 
 impl Common {
@@ -44,8 +44,8 @@ impl Common {
         if self.json { print_json(&json!(record)) } else { say(words) }
     }
 
-    /// The same with a secret, which is shown this once: programs find it as the member `name`, and people are told
-    /// of that by `note`.
+    /// Prints a record with a secret, which is shown only once: programs find it as the member `name`, and people
+    /// read `note`.
     pub(super) fn print_secret(
         &self,
         record: &impl Serialize,
@@ -61,7 +61,7 @@ impl Common {
         }
     }
 
-    /// Prints records: whole for programs, else in aligned columns, or that there are none.
+    /// Prints records: as JSON for programs, otherwise in aligned columns, or a note that there are none.
     pub(super) fn list<R: Serialize, const N: usize>(
         &self,
         records: &[R],
@@ -84,7 +84,7 @@ impl Common {
     }
 }
 
-/// When it was, or what is said of what never was.
+/// Returns the time, or `never` if there is none.
 pub(super) fn timestamp_or(at: Option<Timestamp>, never: &str) -> String {
     at.map_or_else(|| never.to_owned(), |at| at.to_string())
 }

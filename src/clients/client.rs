@@ -1,5 +1,6 @@
-//! The clients, and what each of them knows, on 2026-11-25. Where a version stands, that program took our form on that day,
-//! was connected by it, and where it signs in was signed in; of the others excerpts of the page were read.
+//! The clients and their properties, as of 2026-11-25. If a version is given, that program was tested on that day:
+//! it accepted our form, connected with it and, if it signs in, signed in; of the others excerpts of the page were
+//! read.
 
 use super::mcp_server::McpServer;
 use crate::config::OAuth;
@@ -9,7 +10,7 @@ use crate::config::OAuth;
 pub(crate) enum Client {
     /// Claude Code 2.1.331: `claude mcp add --help`, <https://code.claude.com/docs/en/mcp>.
     ClaudeCode,
-    /// Claude Desktop, whose file takes programs to launch alone:
+    /// Claude Desktop, whose file only accepts programs to launch:
     /// <https://modelcontextprotocol.io/docs/develop/connect-local-servers>.
     ClaudeDesktop,
     /// Cursor: <https://cursor.com/docs/mcp>. Signing in, it listens on port 8787 of its machine, as the page has it: where
@@ -18,7 +19,8 @@ pub(crate) enum Client {
     /// Visual Studio Code: <https://code.visualstudio.com/docs/agents/reference/mcp-configuration>; of signing in, its source
     /// (`actors/auth/src/oauth/redirects.rs`).
     Vscode,
-    /// Codex 0.169.0, whose file takes no token: `codex mcp add --help`, <https://developers.openai.com/codex/mcp>.
+    /// Codex 0.169.0, whose file accepts no token: `codex mcp add --help`,
+    /// <https://developers.openai.com/codex/mcp>.
     Codex,
     /// Gemini CLI 0.61.0, with a token: docs/tools/mcp-server.md of its package @google/gemini-cli.
     Gemini,
@@ -52,7 +54,7 @@ impl Client {
         Self::ALL.into_iter().find(|client| client.as_str() == word)
     }
 
-    /// Those that are shown to somebody who has just got a server and a token, or sits before a browser.
+    /// The clients shown to a user who has just got a server and a token, or uses a browser.
     pub(crate) const SHOWN: [Self; 7] =
         [Self::ClaudeCode, Self::ClaudeDesktop, Self::Cursor, Self::Vscode, Self::Codex, Self::Gemini, Self::Curl];
 
@@ -88,19 +90,19 @@ impl Client {
         }
     }
 
-    /// Whether it has whoever uses it sign in with a browser, by itself or, where it launches `portico stdio`, by that.
+    /// Returns true if its user can sign in with a browser, in the client itself or through `portico stdio`.
     const fn signs_in(self) -> bool {
         !matches!(self, Self::Python | Self::Typescript | Self::Curl)
     }
 
-    /// Whether whoever uses it can sign in at a server with these settings, or at one of which nothing is known.
+    /// Returns true if its user can sign in at a server with these settings, or at one with unknown settings.
     pub(crate) fn may_sign_in(self, oauth: Option<OAuth>) -> bool {
         self.signs_in() && oauth.is_none_or(|oauth| oauth.admits_published(self.describes_itself()))
     }
 
-    /// Whether signing in is better than a token in its file. Cursor follows what a server says of OAuth and leaves
-    /// headers of its file aside; VS Code may send its file to other machines (Settings Sync); Codex has to find a token
-    /// in its environment whenever it starts.
+    /// Returns true if signing in is better than a token in its file. Cursor follows a server's OAuth metadata and
+    /// ignores headers in its file; VS Code may copy its file to other machines (Settings Sync); Codex needs the
+    /// token in its environment at every start.
     pub(crate) fn prefers_sign_in(self, place: &McpServer) -> bool {
         matches!(self, Self::Cursor | Self::Vscode | Self::Codex) && !self.launches(place)
     }
@@ -110,13 +112,13 @@ impl Client {
         self == Self::ClaudeDesktop || (self == Self::Cursor && place.has_cursors_port())
     }
 
-    /// Whether it has a description at an address of its own (Client ID Metadata Document): Claude Code and Codex give it as
-    /// their id wherever the server reads such.
+    /// Returns true if it has a Client ID Metadata Document: Claude Code and Codex use its address as their id
+    /// wherever the server supports that.
     const fn describes_itself(self) -> bool {
         matches!(self, Self::ClaudeCode | Self::Vscode | Self::Codex)
     }
 
-    /// Where its own file is, for people; none where it has none.
+    /// Returns the path of its own file, for people; `None` if it has none.
     pub(crate) const fn file_for_people(self) -> Option<&'static str> {
         match self {
             Self::ClaudeCode => Some("~/.claude.json"),

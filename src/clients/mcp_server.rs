@@ -1,8 +1,8 @@
-//! What a client is to use: a server, and what of it.
+//! The server, and the part of it, that a client uses.
 
 use portico_actors::loopback;
 
-/// The tools that suffice for reading, as the query of an address: what there is, its columns, and a SELECT.
+/// The tools that suffice for reading, as the query of an address: instructions, columns, and a SELECT.
 const LEAN: &str = "?ops=get_instructions,get_columns,execute_select";
 
 /// Which endpoint of a server.
@@ -16,7 +16,7 @@ pub(crate) enum ServerTarget {
     Workspace(String),
 }
 
-/// A server, and what of it.
+/// A server, and the part of it to use.
 #[derive(Clone, Debug)]
 pub(crate) struct McpServer {
     /// Its origin, without a slash at its end.
@@ -26,7 +26,7 @@ pub(crate) struct McpServer {
 }
 
 impl McpServer {
-    /// Whether it has the port of this machine that Cursor listens on while somebody signs in.
+    /// Returns true if it uses the port of this machine that Cursor listens on during sign-in.
     pub(crate) fn has_cursors_port(&self) -> bool {
         ["http://localhost:8787", "http://127.0.0.1:8787"].contains(&self.server.as_str())
     }
@@ -41,12 +41,12 @@ impl McpServer {
         format!("{}/mcp{path}{}", self.server, if self.lean { LEAN } else { "" })
     }
 
-    /// Whether its address leads to the machine of whoever asks.
+    /// Returns true if its address is the client's own machine.
     pub(crate) fn is_loopback(&self) -> bool {
         self.server.starts_with("http://") && loopback::is_origin(&self.server)
     }
 
-    /// What the client knows it by.
+    /// Returns the name of the server in the client.
     pub(crate) fn name(&self) -> &str {
         match &self.target {
             ServerTarget::All => "portico",

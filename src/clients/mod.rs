@@ -1,4 +1,4 @@
-//! What published clients want so that they use this service: for `portico connect`, and for people's own page.
+//! Set-up texts for published clients: for `portico connect`, and for people's own page.
 
 pub(crate) mod client;
 pub(crate) mod mcp_server;

@@ -1,4 +1,4 @@
-//! What is pasted into a shell: one call by curl, one by the Inspector, and a program of Python and of TypeScript.
+//! Texts to paste into a shell: a call by curl, one by the Inspector, and a program in Python and in TypeScript.
 
 use super::client::Client;
 use super::mcp_server::{McpServer, ServerTarget};
@@ -28,7 +28,7 @@ async def main() -> None:
 asyncio.run(main())
 "#;
 
-/// The same with npm's @modelcontextprotocol/client (2.4.0); what is TypeScript here is JavaScript too.
+/// The same with npm's @modelcontextprotocol/client (2.4.0); the TypeScript code is also JavaScript.
 const TYPESCRIPT: &str = r"import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
 const client = new Client({ name: 'portico-example', version: '1' });
@@ -44,7 +44,7 @@ console.log(instructions.content[0].text);
 await client.close();
 ";
 
-/// What `client` wants; the token is in the environment.
+/// Returns the set-up of `client`; the token is in the environment.
 pub(super) fn form(client: Client, place: &McpServer, token: Option<&str>) -> ClientSetup {
     let url = place.mcp_url();
     let mut lines = Vec::new();

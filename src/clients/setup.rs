@@ -1,4 +1,4 @@
-//! What a client wants, whichever it is: a text to paste, and its own file.
+//! The set-up of any client: a text to paste, and its own file.
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
@@ -9,26 +9,26 @@ use super::client::Client;
 use super::mcp_server::McpServer;
 use crate::config::OAuth;
 
-/// What stands in the place of a token that somebody puts in.
+/// The placeholder for a token.
 const PLACEHOLDER: &str = "<token>";
 
-/// What a client shows of its user.
+/// How a client authenticates.
 #[derive(Clone, Debug)]
 pub(crate) enum ClientAuth {
     /// A personal access token that was made for it.
     Token(SecretString),
-    /// None: whoever uses it signs in with a browser.
+    /// Without a token: the user signs in with a browser.
     SignIn,
-    /// One that somebody puts in.
+    /// A token that the user inserts.
     Placeholder,
 }
 
 impl ClientAuth {
-    /// What is best for `client` to use `place`, at a server with the settings `oauth`: signing in where that is better than a token,
-    /// else a token, else signing in because nobody has one here.
+    /// Returns the best way for `client` to use `place`, at a server with the settings `oauth`: signing in if that
+    /// is better than a token, else a token, else signing in because there is no token.
     ///
     /// # Errors
-    /// `token` fails, which is asked only where a token would be shown.
+    /// `token` fails, which is called only if a token would be shown.
     pub(crate) fn best<E>(
         client: Client,
         place: &McpServer,
@@ -52,7 +52,7 @@ impl ClientAuth {
         }
     }
 
-    /// What stands where a token is wanted.
+    /// Returns the token, or its placeholder.
     pub(crate) fn token(&self) -> Option<&str> {
         match self {
             Self::Token(token) => Some(token.expose_secret()),
@@ -62,10 +62,10 @@ impl ClientAuth {
     }
 }
 
-/// What a client wants.
+/// The set-up of a client.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ClientSetup {
-    /// What there is to do with the text, for people.
+    /// What to do with the text, for people.
     #[serde(skip)]
     pub(crate) what: String,
     /// The text to paste.
@@ -79,25 +79,25 @@ pub(crate) struct ClientSetup {
     /// The program, where the text starts one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) program: Option<String>,
-    /// What else there is to know.
+    /// Further notes.
     pub(crate) notes: Vec<String>,
 }
 
-/// What of a client's own file is ours.
+/// The part of a client's own file for this server.
 #[derive(Debug)]
 pub(crate) struct File {
     /// `json` or `toml`.
     pub(crate) format: &'static str,
-    /// The whole of it, where it holds nothing else.
+    /// The whole file, if it contains nothing else.
     pub(crate) text: String,
     pub(crate) entry: Entry,
     /// Whether the client reads a file with comments.
     pub(crate) has_comments: bool,
-    /// Whether a token stands in it.
+    /// Whether it contains a token.
     pub(crate) has_secret: bool,
 }
 
-/// What of a file is ours.
+/// The entry for this server in a file.
 #[derive(Debug)]
 pub(crate) enum Entry {
     /// The member of that name of a JSON object, which has the name of the place.
@@ -107,7 +107,7 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    /// The whole file, where it holds nothing else.
+    /// Returns the whole file, if it contains nothing else.
     pub(crate) fn text(&self, name: &str) -> String {
         match self {
             Self::Json(table, value) => {
@@ -124,7 +124,7 @@ impl Entry {
     }
 }
 
-/// Puts the table `table.name` into a document, in the place of one that has its name; `false` where `table` is no table.
+/// Puts the table `table.name` into a document, in place of an existing one; `false` if `table` is not a table.
 pub(crate) fn insert(document: &mut DocumentMut, table: &str, name: &str, keys: &[(&'static str, String)]) -> bool {
     let mut servers = Table::new();
     servers.set_implicit(true);

@@ -1,5 +1,5 @@
-//! The form of each client: what its documentation wants in its file, and what is pasted. Where each is described says
-//! `client.rs`.
+//! The set-up of each client: the entry in its file, according to its documentation, and what to paste. The sources
+//! are in `client.rs`.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::mcp_server::McpServer;
 use super::programs;
 use super::setup::{ClientAuth, ClientSetup, Entry, File};
 
-/// What `client` wants for `place`; `program` is this one, for clients that launch programs.
+/// Returns the set-up of `client` for `place`; `program` is this program, for clients that launch programs.
 pub(crate) fn form(client: Client, place: &McpServer, credential: &ClientAuth, program: &Path) -> ClientSetup {
     let (url, name, token) = (place.mcp_url(), place.name(), credential.token());
     let with_headers = |mut entry: Value| {
@@ -64,7 +64,7 @@ fn command(client: Client, name: &str, place: &McpServer, token: Option<&str>) -
     Some(match client {
         Client::ClaudeCode => format!("claude mcp add --transport http --scope user {name} {url}{}", header()),
         Client::Gemini => format!("gemini mcp add --transport http --scope user{} {name} {url}", header()),
-        // It has whoever runs it sign in at once where the server knows OAuth.
+        // It asks its user to sign in at once if the server supports OAuth.
         Client::Codex => {
             let variable = token.map(|_| format!(" --bearer-token-env-var {}", place.variable()));
             format!("codex mcp add {name} --url {url}{}", variable.unwrap_or_default())
@@ -73,7 +73,7 @@ fn command(client: Client, name: &str, place: &McpServer, token: Option<&str>) -
     })
 }
 
-/// What is left to do once the client has the form.
+/// Adds notes on what is left to do once the client has the set-up.
 fn after(form: &mut ClientSetup, client: Client, name: &str, place: &McpServer, token: Option<&str>) {
     let mut note = |text: String| form.notes.push(text);
     match (client, token) {

@@ -13,13 +13,13 @@ use crate::config::declared::setting::is_name;
 pub struct Database<'a> {
     /// Its address, as it would stand in a file: `${NAME}` is taken from the environment.
     pub url: &'a str,
-    /// The name that it is to have; made of the address where there is none.
+    /// Its name; derived from the address if absent.
     pub name: Option<&'a str>,
-    /// What may be done there.
+    /// The access to it.
     pub access: Access,
 }
 
-/// The name that is used where the address tells none.
+/// The name if the address contains none.
 const USUAL_NAME: &str = "database";
 
 impl Database<'_> {
@@ -28,7 +28,7 @@ impl Database<'_> {
         self.name.map_or_else(|| name_of(self.url), str::to_owned)
     }
 
-    /// The word of the configuration for what may be done there.
+    /// Returns the configuration's word for the access.
     pub fn access_word(&self) -> &'static str {
         match self.access {
             Access::ReadOnly => "read-only",
@@ -47,7 +47,7 @@ impl Database<'_> {
         Problem { line: 0, key, ..problem }
     }
 
-    /// What stands for it in a file.
+    /// Returns its text for a configuration file.
     pub(super) fn text(&self) -> String {
         let text = |text: &str| Value::from(text).to_string();
         let (name, access) = (self.name(), self.access_word());

@@ -1,5 +1,5 @@
-//! `config.toml` and the environment become a [`Config`]: data and its validation, no behaviour.
-//! Secrets are of types that print nothing.
+//! `config.toml` and the environment become a [`Config`]: data and its validation, no behaviour. Secrets have types
+//! that print nothing.
 
 #![expect(
     clippy::doc_markdown,
@@ -156,7 +156,8 @@ impl Config {
         if refused.is_empty() { Ok(config) } else { Err(Problems(refused).in_file(path)) }
     }
 
-    /// The settings whose values are others than in `before`; of a list of tables that is no connection's, its name.
+    /// Returns the settings whose values differ from `before`; for a list of tables other than connections, its
+    /// name.
     pub fn changed_settings(&self, before: &Self) -> Vec<String> {
         let mut changed = self.keys.changed_names(&before.keys);
         changed.retain(|name| name != "connections" && name != "workspaces");
@@ -168,11 +169,11 @@ impl Config {
         changed
     }
 
-    /// The control socket by the file at `path`, whatever else may be wrong with it: finds the service
-    /// that runs there, which may have variables that we do not have.
+    /// Returns the control socket according to the file at `path`, whatever else is wrong with it: the running
+    /// service may have variables that this process does not have.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no TOML.
+    /// If the file cannot be read, or is not TOML.
     pub fn control_of(path: &Path) -> Result<PathBuf, Problems> {
         let base = path.parent().unwrap_or(Path::new(""));
         // Of a variable that is not set only the kind of the store would matter.
@@ -197,7 +198,7 @@ impl Config {
         })
     }
 
-    /// `[store]` alone, and what is wrong with it.
+    /// Reads `[store]` alone. Returns its problems too.
     fn store_of(text: &str, base: &Path, environment: Environment<'_>) -> Result<(Store, Vec<Problem>), Problems> {
         let parsed = syntax(text)?;
         let file = File::new(text, base, environment);
@@ -205,8 +206,7 @@ impl Config {
         Ok((store, file.problems()))
     }
 
-    /// Reads a configuration for a command that works at the store and connects to nothing else:
-    /// variables of other sections may be unset.
+    /// Reads a configuration for a command that uses only the store: variables of other sections may be unset.
     ///
     /// # Errors
     /// As [`Config::parse`].
@@ -216,9 +216,9 @@ impl Config {
         if !problems.is_empty() {
             return Err(Problems(problems));
         }
-        // What a variable of the file stands for can be a whole URL: any will do.
+        // A variable may stand for a whole URL: any will do.
         let with = |unset: &str| {
-            // But none is the store's key: without one, keys are stored as they are.
+            // The store's key must not be replaced: without one, keys are stored as they are.
             let is_named = |name: &str| name != STORE_KEY && text.contains(&format!("${{{name}}}"));
             let stand_in = |name: &str| is_named(name).then(|| unset.to_owned());
             Self::parse(text, base, &|name| environment(name).or_else(|| stand_in(name)))
@@ -226,8 +226,8 @@ impl Config {
         with("").or_else(|problems| with("postgres://unset").or_else(|_| with("sqlite:unset")).map_err(|_| problems))
     }
 
-    /// Reads a configuration from `text`. Relative paths in it start at `base`; those of what the service writes at
-    /// `store.directory`, where there is one.
+    /// Reads a configuration from `text`. Relative paths in it start at `base`; those of files that the service
+    /// writes at `store.directory`, if there is one.
     ///
     /// # Errors
     /// Every problem of the text, each with its line, key and remedy.
@@ -262,8 +262,8 @@ impl Config {
         if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
     }
 
-    /// The configuration of one database. Relative paths in its address start at `base`; what the service writes is
-    /// in `folder`.
+    /// Returns the configuration of one database. Relative paths in its address start at `base`; the service writes
+    /// its files to `folder`.
     ///
     /// # Errors
     /// Every problem with the address or the name, each as an option of the command line.

@@ -114,7 +114,7 @@ pub(super) fn read_all(root: &Section<'_>, connections: &[Arc<Connection>]) -> V
 
 fn read(section: &Section<'_>, connections: &[Arc<Connection>]) -> Workspace {
     let settings = WorkspaceSettings::read(section);
-    // What has each name, by folder; in any case, as sources compare them.
+    // The names in each folder; in any case, as sources compare them.
     let mut taken = Taken::default();
     let mut assets = Vec::new();
     let sections = section.tables("assets");
@@ -186,7 +186,7 @@ impl Taken {
     }
 }
 
-/// One asset; `None` where it is not known what it is.
+/// Reads one asset; `None` if its kind is unclear.
 fn asset(section: &Section<'_>, connections: &[Arc<Connection>]) -> Option<Asset> {
     let AssetSettings { table, procedure, alias, folder } = AssetSettings::read(section);
     let (key, text) = match (&table, &procedure) {
@@ -281,8 +281,8 @@ fn views(
     views
 }
 
-/// The folders and names that a view's query reads. What WITH names is among them: where it is the name of a view as
-/// well, only its place in the query tells which of the two is meant.
+/// Returns the folders and names that a view's query reads, including names of WITH: if one is also the name of a
+/// view, only its position in the query tells which is meant.
 fn named(section: &Section<'_>, query: &str, dialect: Dialect, naming: Naming<'_>) -> Vec<(String, String)> {
     let statements = match sql::statements(query, dialect, naming) {
         Ok(statements) => statements,
@@ -317,7 +317,8 @@ fn named(section: &Section<'_>, query: &str, dialect: Dialect, naming: Naming<'_
     }
 }
 
-/// The shortest way from a view back to itself, by the places of views and of those that each of them reads.
+/// Returns the shortest cycle from a view back to itself, by the indexes of views and of those that each of them
+/// reads.
 fn circle(start: usize, reads: &[BTreeSet<usize>]) -> Option<Vec<usize>> {
     let mut ways = std::collections::VecDeque::from([vec![start]]);
     let mut seen = BTreeSet::new();

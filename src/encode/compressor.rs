@@ -1,5 +1,4 @@
-//! A stream in gzip (RFC 1952) or Zstandard (RFC 8878) that does not hold back: each chunk that
-//! goes in comes out whole.
+//! A stream in gzip (RFC 1952) or Zstandard (RFC 8878) without buffering: each chunk is written out completely.
 
 use std::io::{self, Write};
 
@@ -13,7 +12,7 @@ const LEVEL: i32 = 1;
 /// The binary logarithm of Zstandard's window: memory for each stream, here and at its reader.
 const WINDOW: u32 = 19;
 
-/// One body on its way into a compressed form.
+/// A body that is being compressed.
 pub enum Compressor {
     /// As gzip.
     Gzip(GzEncoder<Vec<u8>>),
@@ -21,7 +20,7 @@ pub enum Compressor {
     Zstd(ZstdEncoder<'static, Vec<u8>>),
 }
 
-/// What comes out of `encoder` when `chunk` goes in, all of it.
+/// Returns the complete output of `encoder` for `chunk`.
 fn packed<W: Write>(encoder: &mut W, chunk: &[u8], out: impl Fn(&mut W) -> &mut Vec<u8>) -> io::Result<Vec<u8>> {
     encoder.write_all(chunk)?;
     encoder.flush()?;
@@ -34,20 +33,20 @@ impl Compressor {
         Self::Gzip(GzEncoder::new(Vec::new(), Compression::fast()))
     }
 
-    /// Begins a body in Zstandard.
+    /// Starts a body in Zstandard.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// If there is no memory for it.
     pub fn zstd() -> io::Result<Self> {
         let mut encoder = ZstdEncoder::new(Vec::new(), LEVEL)?;
         encoder.window_log(WINDOW)?;
         Ok(Self::Zstd(encoder))
     }
 
-    /// Everything that a reader needs to read `chunk` now.
+    /// Returns everything that a reader needs to decompress `chunk` now.
     ///
     /// # Errors
-    /// When the encoder fails: what comes out would not be what went in.
+    /// If the encoder fails: its output would not match its input.
     pub fn chunk(&mut self, chunk: &[u8]) -> io::Result<Bytes> {
         match self {
             Self::Gzip(encoder) => packed(encoder, chunk, GzEncoder::get_mut),

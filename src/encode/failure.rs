@@ -1,4 +1,4 @@
-//! Failures as answers tell them.
+//! Errors in answers.
 
 use portico_actors::error::Error;
 use schemars::JsonSchema;
@@ -24,8 +24,8 @@ pub struct ErrorBody {
     pub request_id: String,
 }
 
-/// A form with room for one result met another one, which nobody could foresee. Its results are
-/// dropped, which undoes what led to them.
+/// Returns the error for an unexpected second result in a format with room for one. Its results are dropped, which
+/// rolls the statement back.
 pub(crate) fn surplus() -> Error {
     Error::invalid("Accept: this format has room for one result, and there is another one; nothing was kept")
         .hint("send Accept: application/json, which returns several results")

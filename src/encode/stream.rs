@@ -1,5 +1,4 @@
-//! Results as a stream of bytes while they are read, in whatever form. How each form is written is in
-//! `formats/`.
+//! Results as a stream of bytes while they are read, in any format. The formats are in `formats/`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,13 +15,13 @@ const WORTH_SENDING: usize = 16 * 1024;
 
 /// A form that results are written in.
 pub trait ResultEncoder: Unpin {
-    /// Whether a failure goes before bytes that were not sent yet: then the status can still tell of it.
+    /// Whether an error is reported before bytes that were not sent yet: the status can then show it.
     const FAILS_FIRST: bool = false;
 
-    /// Writes one part, and counts its rows. Of a row that cannot be read nothing is written.
+    /// Writes one part, and counts its rows. Writes nothing of a row that cannot be read.
     fn write(&mut self, part: Part, out: &mut Vec<u8>, rows: &mut u64) -> Result<()>;
 
-    /// Writes what waits for more, which does not come at once.
+    /// Writes what is buffered, because the next part does not come at once.
     fn flush(&mut self, _out: &mut Vec<u8>) -> Result<()> {
         Ok(())
     }

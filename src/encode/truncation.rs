@@ -1,5 +1,5 @@
-//! What a tool's result leaves out, and what its reader can do about it: that depends on the tool,
-//! and on whether something was changed, for such a call is not to be made again.
+//! What a tool's result leaves out, and the hint on how to get it: that depends on the tool, and on whether
+//! something was changed, because such a call must not be repeated.
 
 use portico_actors::error::Error;
 
@@ -15,20 +15,20 @@ pub struct Caps {
     pub bytes: usize,
     /// The rows that a call may ask for, to say in the hint.
     pub rows_bound: u64,
-    /// What the hint advises.
+    /// The hint's advice.
     pub rest: TruncationHint,
 }
 
-/// What a caller can do to see what was left out.
+/// What a caller can do to get the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TruncationHint {
     /// Narrow a listing of names.
     Narrow,
-    /// The same of several connections: what one of them fails to list is left out.
+    /// The same for several connections: connections that fail to list are left out.
     Connections,
     /// Write another statement.
     Rewrite,
-    /// Give other parameters: the statement is somebody else's.
+    /// Use other parameters: the statement is an administrator's.
     Parameters,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum CutAt {
     Bytes,
 }
 
-/// What is not in a result.
+/// What a result leaves out.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each true or not")]
 pub(super) struct Truncation {
     pub(super) cut: Option<CutAt>,
@@ -53,7 +53,7 @@ pub(super) struct Truncation {
     pub(super) affected: i64,
     /// Whether the call may have changed something else.
     pub(super) writes: bool,
-    /// What some of several connections failed to list.
+    /// The error of connections that failed to list, if there are several.
     pub(super) missing: Option<Error>,
     /// Whether everything that was done is undone.
     pub(super) dry_run: bool,
@@ -65,7 +65,7 @@ impl Truncation {
         self.cut.is_some() || self.further || self.shortened || self.missing.is_some()
     }
 
-    /// The words for it; `None` where there is nothing to say.
+    /// Returns the hint; `None` if nothing was left out.
     pub(super) fn hint(&self, caps: Caps) -> Option<String> {
         let cut = self.cut.map(|cut| self.of_rows(cut, caps));
         let further = self.further.then(|| {
@@ -135,7 +135,7 @@ impl Truncation {
     }
 }
 
-/// What asks for more rows has more bytes too.
+/// Advises to raise `maxRows`, which raises the limit of bytes too.
 fn raise(caps: Caps) -> String {
     if caps.rows < caps.rows_bound {
         format!(", or raise maxRows (at most {})", caps.rows_bound)

@@ -1,4 +1,4 @@
-//! What stands for the engine in a build without it.
+//! Replaces the engine in a build without it.
 
 use portico_actors::directory::Directory;
 use portico_actors::error::{Error, Result};
@@ -7,7 +7,7 @@ use portico_actors::reply::Reply;
 use super::statement::OverConnections;
 use crate::config::Federation as Configured;
 
-/// The functions of such statements, for those who write them: there are none.
+/// Returns the functions of such statements: none.
 pub(crate) fn functions() -> String {
     String::new()
 }
@@ -17,7 +17,7 @@ pub(crate) fn functions() -> String {
 pub struct Federation;
 
 impl Federation {
-    /// Of what is configured so.
+    /// Takes the settings, and ignores them.
     pub fn new(_: Configured) -> Self {
         Self
     }

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::statement::{OverConnections, SentStatements};
 use crate::config::Federation as Configured;
 
-/// The functions of such statements, for those who write them.
+/// Returns the functions of such statements, for authors of statements.
 pub(crate) fn functions() -> String {
     portico_actors::federation::functions().join(", ")
 }
@@ -33,7 +33,7 @@ pub struct Federation {
 }
 
 impl Federation {
-    /// Of what is configured so.
+    /// Makes the engine with these settings; it starts on first use.
     pub fn new(configured: Configured) -> Self {
         Self { configured, engine: OnceLock::new(), starting: Mutex::default() }
     }
@@ -64,8 +64,8 @@ impl Federation {
     /// Runs a statement.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] for what is no single statement that reads; what the
-    /// engine and the connections say; [`Kind::Unavailable`] where the engine cannot be started.
+    /// [`Kind::Invalid`] if it is not a single statement that reads; errors of the engine and of the connections;
+    /// [`Kind::Unavailable`] if the engine cannot be started.
     pub(crate) async fn run(&self, directory: &Directory, over: OverConnections<'_>) -> Result<Reply> {
         let OverConnections { entries, workspace, default_catalog, op, by, reached, origin, limits, sent } = over;
         let (sql, describes) = match op {
@@ -112,11 +112,11 @@ struct Lent {
     members: Vec<SourceConnection>,
     asks: mpsc::UnboundedSender<Ask>,
     sent: SentStatements,
-    /// Whether what a connection is asked may not cost more than its limit.
+    /// Whether a connection's queries are subject to its cost limit.
     limits_cost: bool,
 }
 
-/// One call of a connection, on its way to the thread of its request.
+/// A call to a connection, on its way to the thread of its request.
 struct Ask {
     place: usize,
     op: Op,
@@ -152,7 +152,7 @@ impl Lent {
                     let asked = directory.ask(&entry, origin, by, op, limits);
                     let reply = tokio::select! {
                         reply = asked => reply,
-                        // Nobody waits any more: the call is dropped, and so cancelled at its source.
+                        // The caller has left: the call is dropped, and so cancelled at its source.
                         () = answer.closed() => return,
                     };
                     let results = reply.and_then(Reply::into_results);
@@ -168,7 +168,7 @@ impl Lent {
     }
 }
 
-/// The results of a connection whose caller does not reach it by itself.
+/// Returns the results of a connection that the caller reaches only through a workspace.
 fn within_workspace(results: Results) -> Results {
     results.map_error(|error| ready(without_names(error)).boxed())
 }

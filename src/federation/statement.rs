@@ -1,4 +1,4 @@
-//! What is asked of the engine, and what it sent.
+//! The input of the engine, and the statements that it sent.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,26 +8,26 @@ use portico_actors::mutex::lock;
 use portico_actors::principal::{Principal, Rights};
 use portico_actors::workspace::Workspace;
 
-/// A statement over several connections, and who asks for it.
+/// A statement over several connections, and its caller.
 #[cfg_attr(not(feature = "federation"), expect(dead_code, reason = "it is refused unread"))]
 pub(crate) struct OverConnections<'a> {
     /// The connections that it names.
     pub(crate) entries: &'a [ConnectionEntry],
     /// The workspace that all its names are of.
     pub(crate) workspace: Option<Arc<Workspace>>,
-    /// The connection of names that name none.
+    /// The connection of names without one.
     pub(crate) default_catalog: Option<&'a str>,
     pub(crate) op: Op,
     pub(crate) by: Arc<Principal>,
-    /// What the caller reaches without the workspace.
+    /// The caller's rights without the workspace.
     pub(crate) reached: Rights,
     pub(crate) origin: Origin,
     pub(crate) limits: Limits,
-    /// Takes note of what is sent.
+    /// Records what is sent.
     pub(crate) sent: SentStatements,
 }
 
-/// What was sent to which connection, in order.
+/// The statements sent, each with its connection, in order.
 #[derive(Clone, Debug, Default)]
 pub struct SentStatements(Arc<Mutex<Vec<(String, String)>>>);
 
@@ -38,7 +38,7 @@ impl PartialEq for SentStatements {
 }
 
 impl SentStatements {
-    /// Each connection's name with what it was sent.
+    /// Returns each connection's name with the statement it was sent.
     pub fn list(&self) -> Vec<(String, String)> {
         lock(&self.0).clone()
     }

@@ -35,7 +35,7 @@ fn fits(accept: &Accept, media: &str) -> impl Iterator<Item = Fit> {
 const LONGEST: usize = 256;
 
 thread_local! {
-    /// What this thread read last: programs send the same one with each request.
+    /// The header that this thread parsed last: programs send the same one with each request.
     static LAST: RefCell<Option<(HeaderValue, Rc<Accept>)>> = const { RefCell::new(None) };
 }
 

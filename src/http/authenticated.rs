@@ -1,4 +1,4 @@
-//! Who a request is from, once that was found out; the request carries it.
+//! The authenticated caller, stored in the request.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use portico_actors::auth::accounts::session::Session;
 use portico_actors::error::Result;
 use portico_actors::principal::Principal;
 
-/// Who the caller of a request is, or why nobody is let in.
+/// The caller of a request, or why it was refused.
 pub(super) struct Authenticated(pub(super) Result<Arc<Principal>>);
 
-/// The session of the person whose browser a request came from, for its record.
+/// The session of the person whose browser sent the request, for its record.
 pub(super) struct SignedIn(pub(super) Session);
 
 /// The caller of a request that was let in.

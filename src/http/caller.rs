@@ -1,5 +1,5 @@
-//! Who is calling: `Authorization: Bearer` or `Basic` becomes a [`Principal`]. A handler that
-//! takes a [`Caller`] cannot be anonymous.
+//! Authenticates callers: `Authorization: Bearer` or `Basic` becomes a [`Principal`]. A handler that takes a
+//! [`Caller`] cannot be anonymous.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -41,7 +41,7 @@ impl FromRequest for Caller {
             let mut recorder = CallRecorder::begin(&request, &app);
             match authenticate(&request, &app, Endpoint::Api).await {
                 Ok(principal) => {
-                    // The handler tells of the end itself.
+                    // The handler records the end itself.
                     recorder.forget();
                     Ok(Self(principal))
                 }
@@ -95,8 +95,8 @@ async fn judge(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<A
     Ok(by)
 }
 
-/// Withholds what is answered on a route whose callers are to be authenticated, where nobody was: a
-/// handler that forgets to ask fails its first test, and serves nobody.
+/// Withholds the answer of a route that requires authentication if the caller was not authenticated: a handler that
+/// forgets it fails its first test, and serves no one.
 pub(super) async fn require_authentication(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

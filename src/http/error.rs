@@ -49,15 +49,15 @@ pub(super) fn status(kind: Kind) -> StatusCode {
 pub(super) const OK: StatusCode = StatusCode::OK;
 /// Of a body in a media type that this endpoint does not take.
 pub(super) const UNSUPPORTED_MEDIA_TYPE: StatusCode = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-/// Of a client that takes none of the media types that this endpoint gives.
+/// For a client that accepts none of the media types of this endpoint.
 pub(super) const NOT_ACCEPTABLE: StatusCode = StatusCode::NOT_ACCEPTABLE;
 /// Of a method that a path does not have.
 pub(super) const METHOD_NOT_ALLOWED: StatusCode = StatusCode::METHOD_NOT_ALLOWED;
-/// Of a request whose head is too large (RFC 6585 §5).
+/// For a request with a head that is too large (RFC 6585 §5).
 pub(super) const HEADERS_TOO_LARGE: StatusCode = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-/// Of a request whose `Idempotency-Key` a request has that still runs.
+/// For a request whose `Idempotency-Key` belongs to a running request.
 pub(super) const CONFLICT: StatusCode = StatusCode::CONFLICT;
-/// Of a request under a key that belongs to another one.
+/// For a request whose `Idempotency-Key` belongs to another request.
 pub(super) const UNPROCESSABLE: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
 /// Of a request for a host that is not ours (RFC 9110 §15.5.20).
 pub(super) const MISDIRECTED: StatusCode = StatusCode::MISDIRECTED_REQUEST;
@@ -90,8 +90,8 @@ pub(super) fn body(error: &Error, request: RequestId) -> ErrorBody {
     }
 }
 
-/// The message with the source's detail and the place in the statement: the error object has no
-/// other members for them.
+/// Returns the message with the source's detail and the position in the statement: the error object has no other
+/// members for them.
 fn message(error: &Error) -> String {
     let mut message = error.message.clone();
     if let Some(detail) = error.get_detail() {
@@ -104,7 +104,7 @@ fn message(error: &Error) -> String {
     bounded(message)
 }
 
-/// When the next attempt is worth making where nobody knows better; each 429 and 503 tells it.
+/// The default delay before another attempt; each 429 and 503 has one.
 fn usual_delay(kind: Kind) -> Option<Duration> {
     match kind {
         Kind::Busy => Some(Duration::from_secs(1)),
@@ -182,15 +182,15 @@ pub(super) fn api(error: &Error, request: RequestId, challenge: Option<&Challeng
     begin(error, challenge).json(ApiFailure { error: body(error, request) })
 }
 
-/// A whole response to `error` on the SQL API, with a status that its kind does not tell.
+/// Makes a complete response to `error` on the SQL API, with another status than its kind's.
 pub(super) fn with_status(status: StatusCode, error: &Error, request: RequestId) -> HttpResponse {
     let mut response = api(error, request, None);
     *response.status_mut() = status;
     response
 }
 
-/// The answer to a head that does not come, where there is no request to answer yet: as the HTTP library has it for
-/// the first one of a connection.
+/// Returns the answer to a head that does not arrive, when there is no request to answer yet: the same as the HTTP
+/// library's for the first one of a connection.
 pub(super) fn head_timed_out() -> String {
     let date = HttpDate::from(SystemTime::now());
     format!(
@@ -199,7 +199,7 @@ pub(super) fn head_timed_out() -> String {
     )
 }
 
-/// Says in a 415 which content codings are taken: none (RFC 9110 §12.5.3).
+/// States in a 415 which content codings are accepted: none (RFC 9110 §12.5.3).
 pub(super) fn coding_refused(mut response: HttpResponse) -> HttpResponse {
     response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     response
@@ -221,7 +221,7 @@ pub(super) fn transport(error: &Error, challenge: Option<&Challenge>) -> HttpRes
     begin(error, challenge).content_type("application/json").body(failure.body(None))
 }
 
-/// A whole response with a failure of the MCP endpoint's protocol and a status of its own.
+/// Makes a complete response with a protocol error of the MCP endpoint and a status of its own.
 pub(super) fn protocol(status: StatusCode, failure: &RpcError, id: Option<&Id>) -> HttpResponse {
     HttpResponse::build(status).content_type("application/json").body(failure.body(id))
 }
@@ -235,7 +235,7 @@ pub(super) fn rpc_status(status: ResponseStatus) -> StatusCode {
     }
 }
 
-/// What kind of failure an error of the token endpoint is (RFC 6749 §5.2).
+/// Returns the kind of an error of the token endpoint (RFC 6749 §5.2).
 pub(super) fn oauth_kind(code: &str) -> Kind {
     match code {
         "invalid_client" => Kind::Unauthenticated,
@@ -269,7 +269,7 @@ pub(super) fn refusal(request: &HttpRequest, error: &Error) -> HttpResponse {
     }
 }
 
-/// What a resource takes that can be read (RFC 9110 §9.1); `middleware/head.rs` answers HEAD as GET.
+/// The methods of a readable resource (RFC 9110 §9.1); `middleware/head.rs` answers HEAD as GET.
 pub(super) const READ: &str = "GET, HEAD";
 
 /// The MCP endpoint's answer to a method that it does not serve.

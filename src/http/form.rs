@@ -51,7 +51,7 @@ impl Form {
             .filter(|value| !value.is_empty())
     }
 
-    /// The same, for who keeps it.
+    /// As above, and returns an owned text.
     pub(super) fn take(&self, name: &str) -> Option<String> {
         self.exact(name).map(str::to_owned)
     }

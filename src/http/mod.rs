@@ -1,5 +1,5 @@
-//! The route table and the order of the middleware; it reads as a table of contents and holds
-//! nothing that a handler wants.
+//! The route table and the order of the middleware; it reads as a table of contents and contains nothing that a
+//! handler needs.
 
 mod accept;
 mod api;
@@ -34,7 +34,7 @@ use middleware::{head, limits, path, request_id};
 use public::{description, fallback, health, metrics, well_known};
 use table::Table;
 
-/// Every route, and what there is around each.
+/// Adds every route with its policy.
 fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
     let mut table = Table::new(config);
     table
@@ -84,7 +84,7 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
     table.rows
 }
 
-/// What every MCP address has.
+/// Adds the methods of every MCP address.
 fn mcp_endpoint(endpoint: Resource) -> Resource {
     endpoint
         .post(mcp::post::post)
@@ -96,7 +96,7 @@ fn mcp_endpoint(endpoint: Resource) -> Resource {
 /// Serves `app` on `listeners` until its handle is told to stop.
 ///
 /// # Errors
-/// When a listener cannot be used.
+/// If a listener cannot be used.
 pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Server> {
     let data = web::Data::from(Arc::clone(&app));
     let memory = web::Data::new(api::idempotency::IdempotencyStore::default());
@@ -154,7 +154,7 @@ mod tests {
         words.join(", ")
     }
 
-    /// What each route has, and what it goes without and why: whoever changes that reads it here.
+    /// Lists the policy of each route, with the reasons of exemptions: a change must be made here too.
     #[test]
     fn each_route_says_what_it_has() {
         let mut rows = Vec::new();
@@ -181,7 +181,7 @@ mod tests {
             let changes = row.methods.contains("POST");
             assert_eq!(changes, row.body.media().is_some(), "{path}");
             assert!(!changes || !matches!(policy.audit, AuditPolicy::No(_)), "{path} leaves no record");
-            // Messages are told by their method or tool; of what everybody may read, nothing is told.
+            // Messages are recorded under their method or tool; public resources are not recorded.
             let is_told = !begins("/mcp") && !matches!(policy.caller, Authentication::No(_));
             assert!(!is_told || operation::classify(path) != operation::OTHER, "{path} has no word in the metrics");
         }

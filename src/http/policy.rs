@@ -1,27 +1,26 @@
-//! What is done for the requests of a scope of the route table, before and after its handlers. Each
-//! middleware reads it from the scope that was matched: none of them looks at a path, which the router
-//! might read in another way.
+//! The policies of the route table: what is done before and after the handlers of a scope. Each middleware reads
+//! its policy from the matched scope: none of them looks at a path, which the router might read in another way.
 
 use actix_web::HttpRequest;
 
 use crate::audit::AuditEvent;
 
-/// The policy of a scope, or of a route by itself. What it goes without it says, and why.
+/// The policy of a scope, or of a single route. Each exemption carries its reason.
 #[derive(Debug)]
 pub(super) struct RoutePolicy {
     /// The form of refusals.
     pub(super) form: ErrorFormat,
-    /// What is left in the audit trail.
+    /// What is recorded in the audit trail.
     pub(super) audit: AuditPolicy,
     /// Which pages may call.
     pub(super) origin: OriginCheck,
-    /// Whether pages of other origins are told that they may call and read (Fetch, CORS).
+    /// Whether pages of other origins may call and read (Fetch, CORS).
     pub(super) cors: bool,
     /// Whether requests count against `server.max_calls`.
     pub(super) calls: Calls,
     /// How callers are authenticated.
     pub(super) caller: Authentication,
-    /// Whether HEAD is answered as GET: a GET without an end tells nothing by its head alone.
+    /// Whether HEAD is answered as GET: not for a GET without an end, whose head alone says nothing.
     pub(super) head: bool,
     /// Whether requests are taken while the service stops.
     pub(super) while_stopping: bool,
@@ -34,28 +33,28 @@ pub(super) enum ErrorFormat {
     Api,
     /// A JSON-RPC error object.
     Mcp,
-    /// As on the SQL API; what is wrong with a form is told as OAuth does.
+    /// As on the SQL API; an error in a form is an OAuth error.
     OAuth,
 }
 
-/// What is left in the audit trail.
+/// What is recorded in the audit trail.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(test), allow(dead_code, reason = "the route table's test lists why"))]
 pub(super) enum AuditPolicy {
-    /// A place is taken for a caller who is known, before the request is worked on.
+    /// A place is reserved for an authenticated caller, before the request is processed.
     Before(AuditEvent),
-    /// A place is taken when the request has ended: until then nothing is known of strangers, who must
-    /// not hold the places of others by sending their body slowly.
+    /// A place is reserved when the request has ended: until then the caller is unknown, and strangers must not
+    /// block the places of others by sending their body slowly.
     After(AuditEvent),
-    /// Nothing.
+    /// Nothing is recorded.
     No(&'static str),
 }
 
-/// Which pages may call, as browsers tell it with `Origin`.
+/// Which pages may call, by the `Origin` that browsers send.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(test), allow(dead_code, reason = "the route table's test lists why"))]
 pub(super) enum OriginCheck {
-    /// Those of allowed origins.
+    /// Pages of allowed origins.
     Allowed,
     /// All of them.
     Any(&'static str),
@@ -81,7 +80,7 @@ pub(super) enum Authentication {
     Session,
     /// By the handler.
     Handler(&'static str),
-    /// Not at all.
+    /// Callers are not authenticated.
     No(&'static str),
 }
 
@@ -123,7 +122,7 @@ pub(super) static FRONT: RoutePolicy = RoutePolicy {
     ..PAGE
 };
 
-/// Where people agree to what a client asks for.
+/// Where people consent to a client's request.
 pub(super) static AUTHORIZE: RoutePolicy = RoutePolicy {
     audit: AuditPolicy::After(AuditEvent::Token),
     caller: Authentication::Handler("the session, where there is one; else it is begun here"),
@@ -137,11 +136,11 @@ pub(super) static SIGN_IN: RoutePolicy = RoutePolicy {
     ..PAGE
 };
 
-/// What people change on their pages. What is changed has its own record, which waits for no place.
+/// What people change on their pages. A change has its own record, which does not wait for a place.
 pub(super) static CHANGES: RoutePolicy =
     RoutePolicy { audit: AuditPolicy::After(AuditEvent::Call), caller: Authentication::Session, ..PAGE };
 
-/// What people look at.
+/// Pages that only show something.
 pub(super) static PAGES: RoutePolicy = PAGE;
 const PAGE: RoutePolicy = RoutePolicy {
     audit: AuditPolicy::No("nothing is changed"),
@@ -152,7 +151,7 @@ const PAGE: RoutePolicy = RoutePolicy {
     ..BASE
 };
 
-/// What everybody may read.
+/// Public resources.
 pub(super) static PUBLIC: RoutePolicy = OPEN;
 const OPEN: RoutePolicy = RoutePolicy {
     audit: AuditPolicy::No("everybody may read it"),
@@ -163,7 +162,7 @@ const OPEN: RoutePolicy = RoutePolicy {
     ..BASE
 };
 
-/// How the service is, for those who watch it.
+/// The health endpoints, for monitoring.
 pub(super) static HEALTH: RoutePolicy = RoutePolicy {
     audit: AuditPolicy::No("machines ask every few seconds"),
     caller: Authentication::No("machines ask without one"),
@@ -171,7 +170,7 @@ pub(super) static HEALTH: RoutePolicy = RoutePolicy {
     ..OPEN
 };
 
-/// What it counts.
+/// The metrics.
 pub(super) static METRICS: RoutePolicy = RoutePolicy {
     audit: AuditPolicy::No("machines ask every few seconds"),
     caller: Authentication::Handler("the credential of an administrator, as server.metrics wants it"),

@@ -1,4 +1,4 @@
-//! What is left of a limit, told in an answer (draft-ietf-httpapi-ratelimit-headers).
+//! Reports the rest of a rate limit in an answer (draft-ietf-httpapi-ratelimit-headers).
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use portico_actors::error::Quota;
@@ -6,7 +6,7 @@ use portico_actors::error::Quota;
 const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// What is left of a limit (draft-ietf-httpapi-ratelimit-headers §3 and §4), in whole seconds.
+/// Returns the headers of a rate limit (draft-ietf-httpapi-ratelimit-headers §3 and §4), in whole seconds.
 pub(super) fn headers(quota: &Quota) -> [(HeaderName, String); 2] {
     let Quota { policy, most, remaining, .. } = quota;
     let (window, reset) = (quota.window.as_secs(), quota.reset.as_millis().div_ceil(1000));
@@ -16,7 +16,7 @@ pub(super) fn headers(quota: &Quota) -> [(HeaderName, String); 2] {
     ]
 }
 
-/// Adds what is left of a limit to an answer that does not tell of another one.
+/// Adds the headers of a rate limit, unless the answer has those of another one.
 pub(super) fn insert_headers(answer: &mut HeaderMap, quota: &Quota) {
     if answer.contains_key(&RATELIMIT) {
         return;

@@ -1,4 +1,4 @@
-//! The service behind a request. Middleware takes it from here: as an argument, each would have it extracted by a
+//! The service behind a request. Middleware reads it here: as an argument, each middleware would extract it by a
 //! future of its own.
 
 use actix_web::dev::ServiceRequest;

@@ -1,5 +1,5 @@
-//! From a message to its outcome: era, session, the rules of its era, and then the method's handler. What
-//! a method does is not known here.
+//! From a message to its outcome: era, session, the rules of its era, and then the method's handler. What a method
+//! does is not known here.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::mcp::streams::progress;
 use crate::mcp::versions::{session, stateless};
 use crate::tools;
 
-/// Looks at a message: its era, its session, and whether it wants to hear of its progress.
+/// Reads a message: its era, its session, and whether it asks for progress.
 ///
 /// # Errors
 /// There is no such session, or it is not this caller's.
@@ -43,7 +43,7 @@ pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> R
     };
     let mut parsed = ParsedRequest::quiet(era, session);
     if era == Era::Stateless {
-        // A level that is none is refused behind everything else that may be wrong.
+        // An invalid level is refused only after everything else was checked.
         parsed.level = log_level(meta).unwrap_or_default();
         parsed.capabilities = meta.capabilities();
         parsed.client.clone_from(&meta.client);
@@ -54,12 +54,12 @@ pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> R
     Ok(parsed)
 }
 
-/// From which severity on the client wants log messages of this request.
+/// Reads the lowest severity of log messages that the client wants for this request.
 fn log_level(meta: &Meta) -> Result<Option<Level>, RpcError> {
     Level::read(meta.log_level.as_deref(), META_LOG_LEVEL)
 }
 
-/// The session that `header` names, if it names one.
+/// Returns the session that `header` names, if it names one.
 ///
 /// # Errors
 /// There is no such session, or it is not this caller's.
@@ -165,7 +165,7 @@ async fn respond(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -
     }
 }
 
-/// Checks what a request of its era must carry, and gives its method.
+/// Checks what a request of its era must carry. Returns its method.
 fn checked(
     call: &MethodCall<'_>,
     method: Option<&'static Method>,
@@ -191,7 +191,7 @@ async fn handled(
     summary: &mut Summary,
 ) -> Result<MethodResult, RequestError> {
     let context = call.context;
-    // Tools that every connection has are there without its source; of several, each of which would be started.
+    // The fixed tools are there without the source; for several connections, each would have to be started.
     let is_fixed = || {
         let name = params.fields.as_ref().ok().and_then(|fields| fields.peek(method.subject?).ok()?);
         name.is_some_and(|name| tools::fixed_names().any(|fixed| fixed == name))

@@ -1,4 +1,4 @@
-//! One request, as the handler of its method sees it, what comes of it, and how its message is answered.
+//! One request as its method's handler sees it, its result, and the answer to its message.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::mcp::model::{Headers, Id};
 use crate::mcp::sessions::Session;
 use crate::mcp::streams::subscription::Subscription;
 
-/// The parameters of a request, or what is wrong with them: a method that takes none does not mind.
+/// The parameters of a request, or their error. Methods without parameters ignore the error.
 pub(super) type Params = Result<Fields, RpcError>;
 
 /// One request.
 pub(super) struct MethodCall<'a> {
     pub(super) context: &'a Context<'a>,
-    /// What is offered here.
+    /// What is offered at this address.
     pub(super) features: &'a dyn Features,
     pub(super) headers: &'a Headers,
     pub(super) id: &'a Id,
@@ -37,7 +37,7 @@ impl MethodCall<'_> {
     }
 }
 
-/// What a request comes to.
+/// The result of a request.
 pub(super) enum MethodResult {
     /// A complete result: a JSON object as text.
     Complete(String),
@@ -59,7 +59,7 @@ impl MethodResult {
 /// How a message is answered.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Taken; there is nothing to say.
+    /// Accepted, without content.
     Accepted,
     /// A response.
     Response(ResponseStatus, Vec<u8>),

@@ -1,4 +1,4 @@
-//! Where and for whom a message is answered, and what the log and the audit trail say of it.
+//! The context of a message: the target, the caller, and its entries in the log and the audit trail.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,14 +21,14 @@ use crate::observe::traces::Traces;
 use crate::routing::AskOptions;
 use crate::tools::Filter;
 
-/// Where and for whom a message is answered.
+/// The context of a message: its target, its caller, and the services.
 #[derive(Clone)]
 pub struct Context<'a> {
     /// Sends calls.
     pub directory: &'a Directory,
     /// Runs statements over several connections.
     pub federation: &'a Federation,
-    /// What its address stands for.
+    /// The target of its address.
     pub target: &'a Target,
     /// The caller.
     pub by: Arc<Principal>,
@@ -40,30 +40,30 @@ pub struct Context<'a> {
     pub sessions: &'a Sessions,
     /// Calls that go on after they were answered.
     pub tasks: &'a Tasks,
-    /// Signs what the client carries for us.
+    /// Signs data that the client carries for us.
     pub state_signer: &'a StateSigner,
-    /// What links the request to the one who made it.
+    /// The connection between the request and its client.
     pub request: &'a RequestContext,
-    /// Says what is recorded of a call, where anything is.
+    /// Determines what is recorded of a call, if there is an audit trail.
     pub audit: Option<&'a Audit>,
-    /// Gives a message its place in a trace of its own.
+    /// Makes a trace context for each message.
     pub traces: &'a Traces,
 }
 
 impl Context<'_> {
-    /// For whom connections are asked.
+    /// Returns the options for calling connections.
     pub(super) fn asking(&self, summary: &Summary, limits: Limits, notices: Option<Notices>) -> AskOptions {
         AskOptions { by: Arc::clone(&self.by), origin: summary.origin(self.origin), limits, notices }
     }
 
-    /// Notes the one connection that is asked, where the address does not say it.
+    /// Records the only connection that is called, if the address does not determine it.
     pub(super) fn note(&self, entry: &ConnectionEntry, summary: &mut Summary) {
         if self.target.named().is_none() {
             summary.connection = Some(entry.clone());
         }
     }
 
-    /// Whose session or task it is that this caller begins or names.
+    /// Returns the owner of a session or task that this caller starts or names.
     pub(crate) fn owner(&self) -> Owner {
         let claims = format!("{:?}", (self.by.claims.role(), self.by.claims.of_the_caller()));
         let (rights, configuration) = match self.target {
@@ -84,16 +84,16 @@ impl Context<'_> {
     }
 }
 
-/// What the log says of a message.
+/// The summary of a message for the log.
 #[derive(Default)]
 pub struct Summary {
     /// The tool's name, or the method.
     pub what: String,
-    /// What the tool does, in one word.
+    /// The operation of the tool, in one word.
     pub operation: Option<&'static str>,
     /// The trace and the span that the message itself names.
     pub parent: Option<TraceParent>,
-    /// What its source is then told of it.
+    /// The trace context for its source.
     pub trace: Option<TraceParent>,
     /// The connection that was asked, where the address does not say it.
     pub connection: Option<ConnectionEntry>,
@@ -134,8 +134,8 @@ impl Summary {
         self.cause = error.cause().filter(|_| error.kind == Kind::Internal).map(str::to_owned);
     }
 
-    /// Where a call for this message comes from, whose request came from `request`: the message's own
-    /// trace goes before the header's.
+    /// Returns the origin of a call for this message, whose request has the origin `request`: the message's own
+    /// trace takes precedence over the header's.
     pub(super) fn origin(&self, request: Origin) -> Origin {
         let trace = if self.parent.is_some() { self.trace } else { request.trace };
         Origin { trace, ..request }

@@ -17,7 +17,7 @@ pub enum ResponseStatus {
     Answered,
     /// The message is refused as a whole.
     Malformed,
-    /// The method does not exist, told by the transport too.
+    /// The method does not exist; the transport reports that too.
     Unknown,
 }
 
@@ -46,17 +46,17 @@ impl RpcError {
         Self { code, message: bounded(message.into()), data: None, status }
     }
 
-    /// The body is no JSON.
+    /// The body is not JSON.
     pub fn parse(message: impl Into<String>) -> Self {
         Self::new(PARSE_ERROR, message, ResponseStatus::Malformed)
     }
 
-    /// The body is no JSON-RPC message that this endpoint takes.
+    /// The body is not a JSON-RPC message that this endpoint accepts.
     pub fn envelope(message: impl Into<String>) -> Self {
         Self::new(INVALID_REQUEST, message, ResponseStatus::Malformed)
     }
 
-    /// There is no such method.
+    /// The method does not exist.
     pub fn method(method: &str, status: ResponseStatus) -> Self {
         Self::new(METHOD_NOT_FOUND, format!("there is no method {method:?} here"), status)
     }
@@ -100,14 +100,14 @@ impl RpcError {
             .with(json!({"requiredCapabilities": required}))
     }
 
-    /// There is no such resource; its code changed with 2026-07-28.
+    /// The resource does not exist; the error code changed with 2026-07-28.
     pub fn resource(uri: &str, stateless: bool) -> Self {
         let code = if stateless { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
         Self::new(code, "there is no such resource on this connection", ResponseStatus::Answered)
             .with(json!({"uri": uri}))
     }
 
-    /// What no change of the request can mend; the cause is in the log alone.
+    /// An internal error; its cause is only in the log.
     pub fn internal(error: &Error) -> Self {
         Self::new(INTERNAL_ERROR, error.message.clone(), ResponseStatus::Answered)
     }
@@ -133,12 +133,12 @@ pub fn message(error: &Error) -> String {
     }
 }
 
-/// The parameters are wrong in the way that `error` tells.
+/// The parameters are invalid, as `error` says.
 pub(super) fn params_error(error: Error) -> RpcError {
     RpcError::params(message(&error), ResponseStatus::Answered)
 }
 
-/// The parameters are wrong in the way that `message` tells.
+/// The parameters are invalid, as `message` says.
 pub(super) fn invalid_params(message: impl Into<String>) -> RpcError {
     RpcError::params(message, ResponseStatus::Answered)
 }
@@ -156,19 +156,19 @@ pub(crate) fn notification(method: &str, params: impl Display) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params}}}").into_bytes()
 }
 
-/// What a response of ours holds: its result or its error object, each as JSON text.
+/// Returns the content of one of our responses: its result or its error object, each as JSON text.
 pub(super) fn open(response: &[u8]) -> Option<Result<Box<RawValue>, Box<RawValue>>> {
     let mut members: BTreeMap<&str, Box<RawValue>> = serde_json::from_slice(response).ok()?;
     members.remove("result").map(Ok).or_else(|| members.remove("error").map(Err))
 }
 
-/// The error object of what no change of the request can mend, as JSON text.
+/// Returns the error object of an internal error, as JSON text.
 pub(super) fn internal_error(message: &str) -> Box<RawValue> {
     let error = json!({"code": INTERNAL_ERROR, "message": message}).to_string();
     RawValue::from_string(error).unwrap_or_default()
 }
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one is made for each request and not kept: a box would only cost")]
 pub enum Body {
@@ -220,7 +220,7 @@ pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, RpcError)> {
     let id = members.get("id").map(|raw| Id::read(raw));
     let known = id.clone().flatten();
     let refuse = |message: &str| (known.clone(), RpcError::envelope(message));
-    // Whoever stands in front of us may read the first one.
+    // A proxy in front of the service may read the first one.
     let twice = |name: &str| refuse(&format!("the member {name} is given twice"));
     if let Some(name) = repeated {
         return Err(twice(&name));
@@ -252,7 +252,7 @@ pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, RpcError)> {
     })
 }
 
-/// An answer to a request of ours.
+/// Parses an answer to one of our requests.
 fn response(id: Option<Id>, members: &mut BTreeMap<String, Box<RawValue>>) -> Message {
     let mut value = |name| members.remove(name).map(|raw| serde_json::from_str(raw.get()).unwrap_or_default());
     let answer = match value("error") {

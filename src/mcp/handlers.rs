@@ -1,5 +1,5 @@
-//! The handlers of the methods about what is offered: each reads its parameters, and asks for the
-//! result through the seam.
+//! The handlers of the methods about what is offered: each reads its parameters, and calls the features for the
+//! result.
 
 use std::collections::BTreeMap;
 

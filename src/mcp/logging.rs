@@ -26,7 +26,7 @@ pub enum Level {
 const LEVELS: &str = "debug, info, notice, warning, error, critical, alert, emergency";
 
 impl Level {
-    /// Reads the level `raw`, the value of the member `name`; `None` where there is none.
+    /// Reads the level `raw`, the value of the member `name`; `None` if absent.
     pub(super) fn read(raw: Option<&RawValue>, name: &str) -> Result<Option<Self>, RpcError> {
         let Some(raw) = raw else { return Ok(None) };
         let level = serde_json::from_str(raw.get()).ok().filter(|_| raw.get().starts_with('"'));

@@ -1,4 +1,4 @@
-//! The methods, one row each: what tells them apart is said here, and nowhere else.
+//! The methods, one row each, with all their differences.
 
 use futures_util::future::LocalBoxFuture;
 
@@ -13,18 +13,18 @@ use crate::mcp::versions::{session, stateless};
 /// One method.
 pub(super) struct Method {
     pub(super) name: &'static str,
-    /// The revisions that have it; `None` where all do.
+    /// The era that has it; `None` for both.
     era: Option<Era>,
     /// The parameter that names its subject, which a stateless request says in `Mcp-Name` too.
     pub(super) subject: Option<&'static str>,
     /// Whether a client may keep the result: it depends on the source's catalogue alone.
     pub(super) cacheable: bool,
-    /// Whether the result depends on what the source offers, which is known once it was asked.
+    /// Whether the result depends on the source's catalogue, so that the source has to be read first.
     pub(super) needs_source: bool,
     pub(super) handler: Handler,
 }
 
-/// What answers a method.
+/// The function that answers a method.
 pub(super) enum Handler {
     /// At once.
     Sync(fn(&MethodCall<'_>, Params) -> RequestResult<MethodResult>),
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn each_method_has_its_word_in_the_metrics() {
-        // What a tool does is its own word.
+        // The operation of a tool is a word of its own.
         for method in METHODS.iter().filter(|method| method.name != "tools/call") {
             assert_eq!(operation::classify(method.name), method.name);
         }

@@ -1,6 +1,6 @@
-//! The Model Context Protocol: one table of methods for both eras, each with its rules. Knows messages
-//! and no server: headers come in as values, and what goes out is bytes and how they are answered with.
-//! What is offered at an address is behind one seam, [`features::Features`].
+//! The Model Context Protocol: one table of methods for both eras, each with its rules. Knows messages but no
+//! server: headers come in as values, and bytes with a kind of answer go out. What is offered at an address is
+//! behind one interface, [`features::Features`].
 
 mod answer;
 mod call;

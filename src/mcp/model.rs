@@ -1,5 +1,5 @@
-//! What every part of the protocol speaks of: messages and their ids, what a request says beside its
-//! parameters, headers, and the events of a stream. Imports nothing of `mcp`.
+//! Common types of the protocol: messages and their ids, the metadata of a request, headers, and the events of a
+//! stream. Imports nothing of `mcp`.
 
 use bytes::Bytes;
 use portico_actors::error::Error;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::fields::Fields;
 
-/// Bytes at most of a name that a client gives and that is kept beyond its request.
+/// The maximal length in bytes of a client's name that is kept beyond its request.
 pub(super) const LONGEST_NAME: usize = 1_024;
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -27,7 +27,7 @@ pub(super) fn server_info() -> Value {
 pub struct Id(String);
 
 impl Id {
-    /// What stands for an id that could not be read.
+    /// The text for an id that could not be read.
     pub const NULL: &str = "null";
 
     /// The JSON text.
@@ -52,21 +52,21 @@ pub enum Message {
     Request {
         /// Echoed in the answer.
         id: Id,
-        /// What is asked.
+        /// The method.
         method: String,
-        /// What it is about.
+        /// Its parameters.
         params: Params,
     },
-    /// Wants none.
+    /// A message without an answer.
     Notification {
-        /// What happened.
+        /// The method.
         method: String,
-        /// What it is about.
+        /// Its parameters.
         params: Params,
     },
-    /// An answer to a request of ours.
+    /// An answer to one of our requests.
     Response {
-        /// The request's id, where it is one of ours: a string.
+        /// The request's id, if it is one of ours: a string.
         id: Option<String>,
         /// Its result, or an error object.
         answer: Result<Value, Value>,
@@ -86,16 +86,16 @@ impl Message {
 /// The parameters of a message, read once.
 #[derive(Debug)]
 pub struct Params {
-    /// Its members but for `_meta`, or what is wrong with them.
+    /// Its members except `_meta`, or their error.
     pub(super) fields: Result<Fields, Error>,
-    /// What the message says of itself.
+    /// The metadata of the message.
     pub(super) meta: Meta,
     /// The first name that was given more than once, among these or in `_meta`.
     pub(super) repeated: Option<String>,
 }
 
 impl Params {
-    /// Reads `raw`, an object; none is an empty one.
+    /// Reads `raw`, an object; absent means empty.
     pub(super) fn read(raw: Option<&RawValue>) -> Self {
         let mut fields = raw.map_or_else(|| Ok(Fields::default()), |raw| Fields::parse(raw.get(), "params"));
         let mut repeated = fields.as_ref().ok().and_then(Fields::repeated).map(str::to_owned);
@@ -105,7 +105,7 @@ impl Params {
         Self { fields, meta: meta.map(Meta::read).unwrap_or_default(), repeated }
     }
 
-    /// Whether the message says of which revision it is.
+    /// Returns true if the message names its protocol version.
     pub fn names_version(&self) -> bool {
         self.meta.version.is_some()
     }
@@ -126,18 +126,18 @@ impl Params {
     }
 }
 
-/// What a message says beside its parameters (`_meta`).
+/// The metadata of a message (`_meta`).
 #[derive(Debug, Default)]
 pub(super) struct Meta {
-    /// The protocol version (2026-07-28), or an error where it is no string.
+    /// The protocol version (2026-07-28), or an error if it is not a string.
     pub(super) version: Option<Result<String, Error>>,
-    /// What the client declares it can do, as JSON text.
+    /// The client's declared capabilities, as JSON text.
     pub(super) capabilities: Option<Box<RawValue>>,
     /// The client's name.
     pub(super) client: Option<String>,
-    /// From which severity on the client wants log messages.
+    /// The lowest severity of log messages that the client wants.
     pub(super) log_level: Option<Box<RawValue>>,
-    /// Under which name it wants to hear of progress.
+    /// The client's token for progress notifications.
     pub(super) progress_token: Option<Box<RawValue>>,
     /// The trace that the message belongs to.
     pub(super) traceparent: Option<String>,
@@ -157,7 +157,7 @@ impl Meta {
         }
     }
 
-    /// What the client declares it can do, an object.
+    /// Returns the client's declared capabilities, an object.
     pub(super) fn capabilities(&self) -> Value {
         self.capabilities.as_ref().and_then(|declared| serde_json::from_str(declared.get()).ok()).unwrap_or_default()
     }
@@ -204,10 +204,10 @@ pub struct Headers {
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerEvent {
-    /// What a client that lost its stream sends as `Last-Event-ID`; within a session it names the
-    /// stream, and the place in it.
+    /// The `Last-Event-ID` of a client that lost its stream; within a session it identifies the stream, and the
+    /// position in it.
     pub id: Option<String>,
-    /// A JSON-RPC message; empty for an event that only gives an id.
+    /// A JSON-RPC message; empty for an event that only has an id.
     pub message: Bytes,
 }
 

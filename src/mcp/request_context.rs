@@ -1,5 +1,5 @@
-//! A request and the one who made it, while it is answered: what is sent on the way (progress, log
-//! messages), what is asked back, and where that travels. What a request does is not known here.
+//! A request and its client while it is answered: what is sent meanwhile (progress, log messages), what is asked of
+//! the client, and by which way. What a request does is not known here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,25 +28,25 @@ pub struct ParsedRequest {
     pub(super) era: Era,
     /// The session that it belongs to.
     pub session: Option<Arc<Session>>,
-    /// The name under which the caller wants to hear of its progress; only calls have any.
+    /// The caller's token for progress; only calls have any.
     pub token: Option<Id>,
-    /// From which severity on the caller wants log messages of this request alone.
+    /// The lowest severity of log messages that the caller wants for this request alone.
     pub(super) level: Option<Level>,
-    /// What the client can do, as far as it has declared that.
+    /// The client's declared capabilities.
     pub(super) capabilities: Value,
     /// The client's name, where the message says it.
     pub(super) client: Option<String>,
 }
 
 impl ParsedRequest {
-    /// Of what has neither progress nor log messages: a batch.
+    /// Makes the request of a batch, which has neither progress nor log messages.
     pub(super) fn quiet(era: Era, session: Option<Arc<Session>>) -> Self {
         let capabilities = session.as_ref().map(|session| session.capabilities()).unwrap_or_default();
         Self { era, session, token: None, level: None, capabilities, client: None }
     }
 }
 
-/// What is sent before the response.
+/// A message sent before the response.
 #[derive(Debug)]
 pub enum OutboundMessage {
     /// A notification, or a request to the client.
@@ -55,7 +55,7 @@ pub enum OutboundMessage {
     Pause,
 }
 
-/// What is to be sent, in its order.
+/// The messages to send, in order.
 pub type OutboundMessages = mpsc::Receiver<OutboundMessage>;
 
 /// Where log messages of one request go, and which are wanted.
@@ -93,27 +93,27 @@ impl LogSink {
 pub struct RequestContext {
     /// Counts what a call reads.
     pub progress: Arc<Progress>,
-    /// Under which name the client wants to hear of progress.
+    /// The client's token for progress.
     pub(super) token: Option<Id>,
     pub(super) sink: LogSink,
     capabilities: Value,
     client: Option<String>,
-    /// Whether what is offered tells its progress itself.
+    /// Whether the feature reports its progress itself.
     pub(super) reports_progress: AtomicBool,
     /// Whether the call becomes a task.
     promotion: Mutex<TaskPromotion>,
     /// How the request is served.
     pub era: Era,
-    /// For what is prepared to answer; without bounds where there is none.
+    /// The memory allowance of the answer; unlimited if absent.
     room: Mutex<Option<Allowance<String>>>,
 }
 
-/// What is kept of a result's rows at once: they, their text, and both in the answer.
+/// The number of copies of a result's rows at one time: the rows, their text, and both in the answer.
 const COPIES: usize = 3;
 
 impl RequestContext {
-    /// Of the message that `parsed` is about. Where `streams` is false its answer is one body:
-    /// what is sent before goes to the session's listening stream, if there is one.
+    /// Makes the context of the message `parsed`. If `streams` is false its answer is one body: what is sent before
+    /// goes to the session's listening stream, if there is one.
     pub(crate) fn begin(parsed: ParsedRequest, streams: bool, room: Allowance<String>) -> (Self, OutboundMessages) {
         let (sender, outbound) = mpsc::channel(WAITING);
         let ParsedRequest { era, session, token, level, capabilities, client } = parsed;
@@ -129,32 +129,31 @@ impl RequestContext {
         (request, outbound)
     }
 
-    /// Takes room for so many more octets of a result's rows.
+    /// Takes memory for so many more bytes of a result's rows.
     ///
     /// # Errors
-    /// [`Kind::Busy`](portico_actors::error::Kind::Busy): there is none for them.
+    /// [`Kind::Busy`](portico_actors::error::Kind::Busy): there is not enough.
     pub(super) fn prepare(&self, octets: usize) -> Result<()> {
         lock(&self.room).as_mut().map_or(Ok(()), |room| room.prepare(octets * COPIES))
     }
 
-    /// What was taken for the answer, which goes with it.
+    /// Returns the allowance of the answer, to be held with it.
     pub(crate) fn take_room(&self) -> Option<Allowance<String>> {
         lock(&self.room).take()
     }
 
-    /// Tells the client a log message, if it wants to hear of it. `data` must hold no secret and
-    /// no value that the caller gave.
+    /// Sends the client a log message, if it wants it. `data` must contain no secret and no value that the caller
+    /// gave.
     pub fn log(&self, level: Level, logger: &str, data: &Value) {
         self.sink.log(level, logger, data);
     }
 
-    /// Whether the client wants to hear of anything at all.
+    /// Returns true if the client wants any log messages.
     pub(super) fn is_heard(&self) -> bool {
         self.sink.hears(Level::Emergency)
     }
 
-    /// Tells the client what the source says beside its results, if it wants to hear of anything
-    /// so light.
+    /// Returns the receiver of the source's notices, if the client wants log messages of such a low severity.
     pub fn notices(&self, logger: &str) -> Option<Notices> {
         if !self.sink.hears(Level::Warning) {
             return None;
@@ -195,7 +194,7 @@ impl RequestContext {
         self.capabilities.get("extensions").and_then(|all| all.get(name)).is_some_and(Value::is_object)
     }
 
-    /// Under which name the client hears of progress that is not told by what is offered.
+    /// Returns the client's token for progress, unless the feature reports progress itself.
     pub(super) fn own_token(&self) -> Option<&Id> {
         self.token.as_ref().filter(|_| !self.reports_progress.load(Ordering::Relaxed))
     }
@@ -205,7 +204,7 @@ impl RequestContext {
         *lock(&self.promotion) = promotion;
     }
 
-    /// What has been decided of that.
+    /// Returns the decision on that.
     pub(super) fn promotion(&self) -> TaskPromotion {
         lock(&self.promotion).clone()
     }

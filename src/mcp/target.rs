@@ -1,4 +1,4 @@
-//! What an MCP address stands for: one connection, or all that the caller reaches.
+//! The target of an MCP address: one connection, all that the caller reaches, or a workspace.
 
 use std::borrow::Borrow;
 use std::slice;
@@ -14,12 +14,12 @@ use crate::config::Connection;
 use crate::tools::Switches;
 use crate::workspace::Reachable;
 
-/// One connection of a target: as it stands, and as it was configured.
+/// One connection of a target: its current state, and its configuration.
 #[derive(Clone)]
 pub struct TargetConnection {
-    /// As it stands.
+    /// Its current state.
     pub entry: ConnectionEntry,
-    /// As it was configured.
+    /// Its configuration.
     pub settings: Arc<Connection>,
 }
 
@@ -29,7 +29,7 @@ impl Borrow<ConnectionEntry> for TargetConnection {
     }
 }
 
-/// Tells one target from another.
+/// Identifies a target.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TargetId {
     /// The connection with this id.
@@ -50,12 +50,12 @@ impl TargetId {
     }
 }
 
-/// Keeps connections from becoming idle; one alone costs nothing more.
+/// Keeps connections from becoming idle; a single one needs no list.
 #[derive(Default)]
 #[expect(dead_code, reason = "what is in use is so until it is dropped")]
 pub struct ConnectionLeases(Option<ConnectionLease>, Vec<ConnectionLease>);
 
-/// What an MCP address stands for.
+/// The target of an MCP address.
 #[derive(Clone)]
 pub enum Target {
     /// One connection, which the address names.
@@ -69,8 +69,7 @@ pub enum Target {
 /// All that a caller reaches.
 #[derive(Clone)]
 pub struct AllTarget {
-    /// The connections within reach, in the order of their names; behind them those that are so by way of a workspace
-    /// alone.
+    /// The connections within reach, by name; followed by those that are reached only through a workspace.
     connections: Vec<TargetConnection>,
     /// How many of them are within reach by themselves.
     reached: usize,
@@ -104,7 +103,7 @@ impl AllTarget {
         Self { connections, reached: self.reached, workspaces }
     }
 
-    /// Whether it is nothing.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.reached == 0 && self.workspaces.is_empty()
     }
@@ -114,14 +113,14 @@ impl AllTarget {
         self.connections.get(..self.reached).unwrap_or_default()
     }
 
-    /// The workspaces that have what no connection within reach has.
+    /// Returns the workspaces with tables that no connection within reach has.
     pub fn own_workspaces(&self) -> impl Iterator<Item = &WorkspaceTarget> {
         let is_reached =
             |member: &TargetConnection| self.members().iter().any(|known| known.entry.id == member.entry.id);
         self.workspaces.iter().filter(move |it| !it.underneath.iter().all(is_reached))
     }
 
-    /// The one workspace of whom it is all that there is.
+    /// Returns the only workspace, if there is nothing else.
     pub fn only_workspace(&self) -> Option<&WorkspaceTarget> {
         match self.workspaces.as_slice() {
             [only] if self.reached == 0 => Some(only),
@@ -138,16 +137,16 @@ impl AllTarget {
 /// A workspace as an MCP address has it.
 #[derive(Clone)]
 pub struct WorkspaceTarget {
-    /// The workspace, and how far its caller goes in it.
+    /// The workspace, and the caller's scope in it.
     pub reachable: Reachable,
     /// The connections underneath.
     pub underneath: Vec<TargetConnection>,
-    /// What is switched off: whatever is so on one of them.
+    /// What is disabled: whatever is disabled on one of them.
     pub switches: Switches,
 }
 
 impl WorkspaceTarget {
-    /// Of what lies over `underneath`.
+    /// Makes the target of a workspace over `underneath`.
     pub fn new(reachable: Reachable, underneath: Vec<TargetConnection>) -> Self {
         let mut switches = Switches::default();
         for TargetConnection { settings, .. } in &underneath {
@@ -158,14 +157,14 @@ impl WorkspaceTarget {
         Self { reachable, underneath, switches }
     }
 
-    /// Whether a connection underneath can be written to at all.
+    /// Returns whether one of the connections underneath can be written to.
     pub(super) fn access(&self) -> Access {
         let writable = self.underneath.iter().any(|member| member.entry.access == Access::ReadWrite);
         if writable { Access::ReadWrite } else { Access::ReadOnly }
     }
 }
 
-/// What has tables under names that begin with its own: a catalogue, as JDBC says.
+/// A container of tables whose qualified names start with its name: a catalogue in JDBC.
 #[derive(Clone, Copy)]
 pub enum Catalog<'m> {
     /// A connection.
@@ -193,7 +192,7 @@ impl<'m> Catalog<'m> {
 }
 
 impl Target {
-    /// Tells it from others.
+    /// Returns its identity.
     pub fn id(&self) -> TargetId {
         match self {
             Self::Connection(member) => TargetId::Connection(member.entry.id),
@@ -202,7 +201,7 @@ impl Target {
         }
     }
 
-    /// The connections that are named here; a workspace has names of its own.
+    /// Returns the connections that can be named here; a workspace has names of its own.
     pub fn members(&self) -> &[TargetConnection] {
         match self {
             Self::Connection(member) => slice::from_ref(member),
@@ -211,7 +210,7 @@ impl Target {
         }
     }
 
-    /// What has tables here that nothing else has.
+    /// Returns the catalogues with tables of their own.
     pub fn catalogs(&self) -> Vec<Catalog<'_>> {
         let members = self.members().iter().map(Catalog::Connection);
         match self {
@@ -238,8 +237,8 @@ impl Target {
         }
     }
 
-    /// The same as it is now: each connection is started if it was idle, and its first attempt has ended; and what
-    /// keeps them from becoming idle. One that is gone stands as it stood.
+    /// Returns the target in its current state, after each idle connection was started and had its first attempt;
+    /// and leases that keep them from becoming idle. A connection that is gone keeps its last state.
     pub async fn held(&self, directory: &Directory) -> (Self, ConnectionLeases) {
         let hold = async |member: &TargetConnection| match directory.lease(&member.entry).await {
             Ok((entry, in_use)) => (TargetConnection { entry, settings: Arc::clone(&member.settings) }, Some(in_use)),

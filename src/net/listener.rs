@@ -17,7 +17,7 @@ pub enum Listener {
     Unix(UnixListener),
 }
 
-/// What to do where a place cannot be listened on.
+/// Returns the remedy if an address cannot be listened on.
 pub fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => "end the process that listens there (ss -ltnp names it), or choose another address",
@@ -50,7 +50,7 @@ impl Listener {
             Listen::Tcp(address) => TcpListener::bind(address).map(Self::Tcp),
             Listen::Unix(path) => {
                 let listener = bind_unix(path)?;
-                // As open as a port: whoever calls needs a credential. The folder can be narrower.
+                // As open as a port: callers need a credential. The folder can be more restrictive.
                 std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;
                 Ok(Self::Unix(listener))
             }
@@ -77,7 +77,7 @@ impl Listener {
 pub struct Made(pub Vec<PathBuf>);
 
 impl Made {
-    /// Those among `places`.
+    /// Returns the Unix sockets among `places`.
     pub fn new(places: &[Listen]) -> Self {
         let path = |place: &Listen| match place {
             Listen::Unix(path) => Some(path.clone()),
@@ -95,11 +95,11 @@ impl Drop for Made {
     }
 }
 
-/// Opens a Unix socket at `path`. One that a process left behind is taken away; one that somebody
-/// listens on, and anything that is no socket, is not.
+/// Opens a Unix socket at `path`. Replaces a socket that a process left behind, but not one with a listener, nor
+/// another kind of file.
 ///
 /// # Errors
-/// As of any listener.
+/// Those of any listener.
 pub fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let left_behind = path.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_socket())
         && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);

@@ -1,5 +1,4 @@
-//! Where the service meets the network: listeners, TLS, and whose word on a client's address is
-//! taken. Knows no HTTP server and no route.
+//! The network side of the service: listeners, TLS, and trusted proxies. Knows no HTTP server and no route.
 
 pub mod listener;
 pub mod proxies;

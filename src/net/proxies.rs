@@ -1,17 +1,17 @@
-//! Where a request comes from when proxies stand in between. Every client can send `Forwarded`
-//! (RFC 7239) or `X-Forwarded-For`: only the header that a trusted proxy writes is looked at, only what
-//! it added is believed, and that is read from the end.
+//! Determines the client's address behind proxies. Every client can send `Forwarded` (RFC 7239) or
+//! `X-Forwarded-For`: only the header that a trusted proxy writes is used, only what it added is believed, and that
+//! is read from the end.
 
 use std::net::IpAddr;
 
 use crate::config::{ForwardedHeader, Proxies};
 
-/// Who opened the connection.
+/// The peer that opened the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// Somebody at an address.
+    /// A peer at an address.
     Address(IpAddr),
-    /// Somebody at our Unix socket.
+    /// A peer at our Unix socket.
     Unix,
 }
 
@@ -24,8 +24,8 @@ impl Proxies {
     }
 }
 
-/// The client's address, as far as it is known. `values` are those of the header that the proxies write, in
-/// the order of the headers.
+/// Returns the client's address, if known. `values` are those of the header that the proxies write, in the order of
+/// the headers.
 pub fn client<'h>(peer: Peer, proxies: &Proxies, values: impl Iterator<Item = &'h [u8]>) -> Option<IpAddr> {
     let near = match peer {
         Peer::Address(address) if !proxies.trust(address) => return Some(address.to_canonical()),
@@ -37,14 +37,14 @@ pub fn client<'h>(peer: Peer, proxies: &Proxies, values: impl Iterator<Item = &'
     values.reverse();
     let has_quotes = proxies.header == ForwardedHeader::Forwarded;
     let elements = values.into_iter().flat_map(|value| pieces(value, b',', has_quotes));
-    // What is no text is the client's own, and ends what can be known at its place alone.
+    // Bytes that are not text are the client's own, and end what can be known only at their position.
     let texts = elements.map(|element| std::str::from_utf8(element).unwrap_or("unknown"));
     let present = texts.filter(|element| !element.trim().is_empty());
     behind(present.map(|element| if has_quotes { for_parameter(element) } else { element }), near, proxies)
 }
 
-/// The pieces of `value` between separators, the last one first. Where it `has_quotes` (RFC 7239 §4), a separator in a
-/// quoted string is none. It is read from its end: what a trusted proxy has added is whole, whatever stands in front.
+/// Splits `value` at the separators, the last piece first. If it `has_quotes` (RFC 7239 §4), separators in quoted
+/// strings do not count. It is read from its end: what a trusted proxy has added is complete, whatever precedes it.
 fn pieces(value: &[u8], separator: u8, has_quotes: bool) -> Vec<&[u8]> {
     let (mut pieces, mut rest, mut within_quotes) = (Vec::new(), value, false);
     for (at, octet) in value.iter().enumerate().rev() {
@@ -61,7 +61,7 @@ fn pieces(value: &[u8], separator: u8, has_quotes: bool) -> Vec<&[u8]> {
     pieces
 }
 
-/// Who stands behind the trusted ones among `hops`, the nearest first; `near` opened the connection.
+/// Returns the first untrusted one among `hops`, the nearest first; `near` opened the connection.
 fn behind<'h>(hops: impl Iterator<Item = &'h str>, near: Option<IpAddr>, proxies: &Proxies) -> Option<IpAddr> {
     let mut known = near;
     for hop in hops {
@@ -75,7 +75,7 @@ fn behind<'h>(hops: impl Iterator<Item = &'h str>, near: Option<IpAddr>, proxies
     known
 }
 
-/// The `for` of one element of `Forwarded`; one without it, or with two, hides where it comes from.
+/// Returns the `for` of an element of `Forwarded`; without it, or with two, the origin is unknown.
 fn for_parameter(element: &str) -> &str {
     let pairs = pieces(element.as_bytes(), b';', true).into_iter().filter_map(|pair| std::str::from_utf8(pair).ok());
     let mut found =

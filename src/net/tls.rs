@@ -1,5 +1,5 @@
-//! TLS on the way in. The certificate and the authorities of clients can be renewed while
-//! connections are open; what they are is read with the configuration.
+//! TLS of incoming connections. The certificate and the client authorities can be renewed while connections are
+//! open; they are read with the configuration.
 
 use std::io;
 use std::sync::Arc;
@@ -15,32 +15,30 @@ use tokio_rustls::TlsAcceptor;
 use super::transport::{HTTP2, Transport};
 use crate::config::Tls;
 
-/// What is shown to clients and demanded of them, as it is now. Connections that are open keep what
-/// they began with.
+/// The current certificate and client authorities. Open connections keep those that they started with.
 pub struct Certificates(ArcSwap<(Arc<CertifiedKey>, Arc<ServerConfig>)>);
 
 impl Certificates {
-    /// Begins with what was configured.
+    /// Starts with the configured ones.
     ///
     /// # Errors
-    /// When the library has no version of the protocol in common with itself.
+    /// If the library has no protocol version in common with itself.
     pub fn new(tls: &Tls) -> Result<Arc<Self>, Error> {
         Ok(Arc::new(Self(ArcSwap::from_pointee((Arc::clone(&tls.certified), settings(tls)?)))))
     }
 
     /// Takes renewed certificates and keys over. Returns true if the certificate changed.
     pub fn renew(&self, tls: &Tls) -> bool {
-        // What could be made at the start can be made again.
+        // The same settings worked at the start.
         let Ok(settings) = settings(tls) else { return false };
         let before = self.0.swap(Arc::new((Arc::clone(&tls.certified), settings)));
         before.0.cert != tls.certified.cert
     }
 
-    /// Secures a connection with what is in force at that moment. The handshake of one does not keep others waiting,
-    /// however many there are.
+    /// Secures a connection with the current settings. Handshakes do not block each other, however many there are.
     ///
     /// # Errors
-    /// The client does not come to terms with us, or leaves.
+    /// The handshake fails, or the client leaves.
     pub async fn accept(&self, tcp: TcpStream) -> io::Result<Transport> {
         let acceptor = TlsAcceptor::from(Arc::clone(&self.0.load().1));
         acceptor.accept(tcp.into()).await.map(|stream| Transport::Left(Box::new(stream)))
@@ -56,8 +54,7 @@ fn settings(tls: &Tls) -> Result<Arc<ServerConfig>, Error> {
         None => builder.with_no_client_auth().with_cert_resolver(own),
         Some(clients) => {
             let mut config = builder.with_client_cert_verifier(Arc::clone(clients)).with_cert_resolver(own);
-            // A session that is taken up again is not verified again: an authority that was taken away
-            // would stay in force for whoever was here before.
+            // A resumed session is not verified again: a removed authority would stay in force for earlier clients.
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.send_tls13_tickets = 0;
             config

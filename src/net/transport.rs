@@ -1,4 +1,4 @@
-//! What carries a client's octets: TCP, TLS over it, or a Unix socket.
+//! The transport of a client's bytes: TCP, TLS over it, or a Unix socket.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,14 +15,15 @@ use tokio_util::either::Either;
 
 /// HTTP/2 as clients name it that choose a protocol (RFC 9113 §3.2).
 pub(super) const HTTP2: &[u8] = b"h2";
-/// Octets that the kernel keeps of what is not on its way yet. Without a bound it keeps megabytes for a reader that
-/// reads nothing, and takes no more before a third of them is gone: whether a slow reader reads could not be told.
+/// The number of unsent bytes that the kernel may buffer. Without a limit it buffers megabytes for a reader that
+/// reads nothing, and accepts no more until a third of them is sent: it could not be seen whether a slow reader
+/// reads.
 const UNSENT: u32 = 256 * 1024;
 
 /// An open connection: TLS over a wire, or a wire alone.
 pub type Transport = Either<Box<TlsStream<StallSocket>>, StallSocket>;
 
-/// A socket that knows whether the kernel takes what is written: what lies between has room of its own.
+/// A socket that records whether the kernel accepts written data: it buffers data itself.
 #[derive(Debug)]
 pub struct StallSocket {
     socket: Either<TcpStream, UnixStream>,
@@ -42,7 +43,7 @@ impl From<UnixStream> for StallSocket {
 }
 
 impl StallSocket {
-    /// Since when the kernel takes nothing of what is to be written: its buffer is full, and the client reads nothing.
+    /// Returns since when the kernel accepts no output: its buffer is full, and the client reads nothing.
     pub fn stalled(&self) -> Option<Instant> {
         self.stalled
     }
@@ -56,7 +57,7 @@ impl StallSocket {
     }
 }
 
-/// What is beneath `transport`.
+/// Returns the socket below `transport`.
 pub fn wire(transport: &Transport) -> &StallSocket {
     match transport {
         Either::Left(stream) => stream.get_ref().0,
@@ -69,8 +70,8 @@ pub fn is_http2(transport: &Transport) -> bool {
     matches!(transport, Either::Left(stream) if stream.get_ref().1.alpn_protocol() == Some(HTTP2))
 }
 
-/// Has `tcp` send small pieces at once, keep little of what is not sent, and end when what was sent is not
-/// acknowledged within `patience`: that a client is gone without a word only the kernel knows.
+/// Makes `tcp` send small pieces at once, buffer little unsent data, and end if sent data is not acknowledged
+/// within `patience`: only the kernel notices a client that has vanished.
 pub fn prepare(tcp: &TcpStream, patience: Duration) {
     let socket = SockRef::from(tcp);
     // A platform that has one of them not does without.

@@ -1,5 +1,5 @@
-//! From when until when a certificate is good, and for which host (RFC 5280 §4.1.2.5, RFC 9525). The service decides
-//! nothing by it: its clients do, and people are told before they call.
+//! The validity period and the hosts of a certificate (RFC 5280 §4.1.2.5, RFC 9525). The service itself decides
+//! nothing by them: its clients do, and people are warned before they call.
 
 use portico_actors::auth::clock::Timestamp;
 use rustls::client::verify_server_name;
@@ -11,7 +11,7 @@ use x509_cert::der::Decode;
 
 use crate::config::{Server, Tls};
 
-/// What people do about a complaint.
+/// The remedy for a complaint.
 pub const REMEDY: &str = "renew it, then run portico reload";
 
 /// When a certificate begins and when it ends.
@@ -44,7 +44,7 @@ pub fn complaint(server: &Server, now: Timestamp) -> Option<String> {
     outside_validity(certificate, now).or_else(|| not_for_host(certificate, &server.public_url))
 }
 
-/// Why nobody takes `certificate` at `now`, where that is so.
+/// Returns why clients refuse `certificate` at `now`, if they do.
 pub fn outside_validity(certificate: &CertificateDer<'_>, now: Timestamp) -> Option<String> {
     let Some(validity) = Validity::of(certificate) else {
         return Some("the certificate's beginning and end cannot be read".to_owned());
@@ -55,8 +55,8 @@ pub fn outside_validity(certificate: &CertificateDer<'_>, now: Timestamp) -> Opt
     (validity.begin > now).then(|| format!("the certificate is not valid before {}", validity.begin))
 }
 
-/// That `certificate` is for another host than that of `public_url`, where that is so: a proxy in front may know it
-/// by another name.
+/// Returns that `certificate` is for another host than that of `public_url`, if so: a proxy in front may know it by
+/// another name.
 fn not_for_host(certificate: &CertificateDer<'_>, public_url: &str) -> Option<String> {
     let url = Url::parse(public_url).ok()?;
     let host = url.host_str()?.trim_matches(['[', ']']);

@@ -1,6 +1,6 @@
-//! What a line of the log looks like: text for people, or a JSON object for programs. Its members
-//! stand behind the message as `name=value`, or beside it in the object. What a client chose is in members: each is
-//! cut, so that nobody fills a disk with few requests.
+//! Formats log lines: text for people, or a JSON object for programs. Members follow the message as `name=value`,
+//! or are members of the object. Clients' texts are in members: each is cut, so that a few requests cannot fill a
+//! disk.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -23,8 +23,8 @@ const LONGEST_MEMBER: usize = 1024;
 pub fn builder(log: &Log) -> env_logger::Builder {
     let mut builder = env_logger::Builder::new();
     builder.parse_filters(&log.level);
-    // Whether there are colours is chosen here, by standard error itself, wherever the lines pass on their way to it. So
-    // nobody has to look for them in lines that have none.
+    // Colours are chosen here, by standard error itself, whatever the lines pass through later. So the output need
+    // not be searched for them.
     builder.write_style(WriteStyle::Always);
     match log.format {
         LogFormat::Text => {
@@ -71,7 +71,7 @@ fn write_json(out: &mut impl Write, time: &str, record: &Record<'_>) -> io::Resu
     writeln!(out, "{}", serde_json::Value::Object(object))
 }
 
-/// What is written without a value in it needs no text of its own.
+/// Returns the text of arguments, without a copy if it contains no values.
 fn shown<'t>(args: &fmt::Arguments<'t>) -> Cow<'t, str> {
     args.as_str().map_or_else(|| Cow::Owned(args.to_string()), Cow::Borrowed)
 }
@@ -85,7 +85,7 @@ fn clean(text: Cow<'_, str>, longest: usize) -> Cow<'_, str> {
     }
 }
 
-/// Appends a message: its control characters can neither begin another entry nor tell a terminal what to do.
+/// Appends a message: its control characters can neither start another entry nor control a terminal.
 fn push_message(line: &mut String, message: &str) {
     for piece in message.split_inclusive(char::is_control) {
         let mut before = piece.chars();
@@ -99,7 +99,7 @@ fn push_message(line: &mut String, message: &str) {
     }
 }
 
-/// Appends a value as one word: what a client chose can neither end the line nor fake a member.
+/// Appends a value as one word: a client's text can neither end the line nor fake a member.
 fn push_word(line: &mut String, text: &str) {
     let safe = |octet: u8| octet.is_ascii_alphanumeric() || b"@._-/+:=".contains(&octet);
     match text {

@@ -1,5 +1,5 @@
-//! What happened becomes numbers, told in the OpenMetrics text format, which Prometheus reads. Every
-//! label is of a closed set: connections are configured, operations and outcomes are listed here.
+//! Counts events as metrics, in the OpenMetrics text format, which Prometheus reads. Every label is of a closed
+//! set: connections are configured, operations and outcomes are listed here.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,7 +21,7 @@ use super::operation;
 use super::process::Process;
 use super::queue;
 
-/// The media type of what [`Metrics::encode`] writes.
+/// The media type of the output of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Bounds of the latency histograms, in seconds: from an answer out of memory to the longest timeout.
@@ -30,7 +30,7 @@ const LATENCIES: [f64; 16] =
 /// Every word of [`ConnectionEntry::status`].
 const STATES: [&str; 6] = ["idle", "connecting", "up", "down", "restarting", "failed"];
 
-/// What stands in a connection's place for statements over several.
+/// The label in place of a connection for statements over several.
 const SEVERAL: &str = "several";
 
 /// The labels of a series: each name with its value.
@@ -64,15 +64,15 @@ pub struct Metrics {
     audit_lost: Counter,
     reloads: Counter,
     reloads_refused: Counter,
-    /// Spans that were not sent: their queue was full, or nobody took them.
+    /// Spans that were not sent: their queue was full, or the receiver refused them.
     pub spans_dropped: Counter,
-    /// When the certificate ends that clients are shown; of a service without TLS there is no such series.
+    /// When the service's certificate ends; without TLS there is no such series.
     certificate_end: Family<Labels<0>, Gauge>,
-    /// Held while what stands is looked at and written.
+    /// Held while the gauges are set and written.
     telling: Mutex<()>,
 }
 
-/// What the HTTP side counts.
+/// The counters of the HTTP side.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     responses: Family<Status, Counter>,
@@ -148,7 +148,7 @@ fn latencies<const N: usize>(names: &mut Registry, name: &str, help: &str) -> La
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::default();
-        // These have the names that Prometheus gives them everywhere.
+        // These have the names that Prometheus uses everywhere.
         registry.register_collector(Box::new(Process));
         let names = registry.sub_registry_with_prefix("portico");
         // A gauge and no `info`, which older readers of the text format do not know.
@@ -214,8 +214,8 @@ fn of_connection(name: &str) -> Labels<1> {
     [("connection", name.to_owned().into())]
 }
 
-/// Which of the configured names a call is counted under. What a client asks for is no label, and neither is the
-/// list of connections that a statement names: there are as many of them as there are combinations.
+/// Returns the configured name that a call is counted under. A client's text is never a label, and neither is the
+/// list of connections that a statement names, which has too many combinations.
 fn label(call: &CallEnded) -> &str {
     match (&call.workspace, &call.connection, call.connection_id) {
         (Some(workspace), _, _) => workspace,
@@ -284,11 +284,11 @@ impl Metrics {
         }
     }
 
-    /// Looks at what stands, with so many requests that are worked on, so many tasks that run and so much lent of the
-    /// budget, and writes everything in the form of [`CONTENT_TYPE`].
+    /// Sets the gauges, with the given numbers of active requests and tasks and the memory lent by the budget, and
+    /// writes all metrics in the format of [`CONTENT_TYPE`].
     ///
     /// # Errors
-    /// The format has no place for a value; it has one for each of ours.
+    /// The format cannot represent a value; it can represent all of ours.
     pub fn encode(
         &self,
         directory: &Directory,
@@ -336,7 +336,7 @@ impl Metrics {
         if let Some(pool) = entry.pool() {
             set(&self.sessions, &[pool.open, pool.idle, pool.most]);
         }
-        // A counter that nothing was counted of is told too: an alert on its growth needs the 0.
+        // A counter at 0 is written too: an alert on its growth needs it.
         drop(self.losses.get_or_create(&connection));
         drop(self.restarts.get_or_create(&connection));
     }
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn every_metric_is_documented() {
         let documented = include_str!("../../docs/observing.md");
-        // What nothing was counted of is not written: the names are read from where they are given.
+        // A metric without samples is not written: so the names are read from the source text.
         let given = include_str!("metrics.rs").split("mod tests").next().unwrap();
         let names = given.split("names,").filter_map(|piece| piece.trim_start().strip_prefix('"')?.split('"').next());
         let names: Vec<&str> = names.collect();

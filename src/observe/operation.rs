@@ -1,10 +1,10 @@
-//! What a request was for, in one word of a closed set: a client can make no new one.
+//! The operation of a request, in one word of a closed set, which clients cannot extend.
 
 use crate::tools::OPERATIONS;
 
 /// A request for an access token.
 pub(super) const TOKEN: &str = "token";
-/// Everything that is nothing else: paths, methods and tools that there are not.
+/// The word for all others: unknown paths, methods and tools.
 pub(crate) const OTHER: &str = "other";
 
 /// Paths of the SQL API, of identity and of people's pages.
@@ -51,7 +51,7 @@ const METADATA: [&str; 10] = [
     "/api/procedureParameters",
 ];
 
-/// Methods and streams of MCP that run nothing at the source.
+/// MCP methods and streams that run nothing at the source.
 const PROTOCOL: [&str; 24] = [
     "initialize",
     "ping",
@@ -79,10 +79,10 @@ const PROTOCOL: [&str; 24] = [
     "response",
 ];
 
-/// What the log adds to the path of a request whose work is undone at its end.
+/// The suffix of the path in the log for a request whose changes are rolled back.
 const DRY_RUN: &str = "?dryRun";
 
-/// The word for what a call says of itself: a path, a method or a tool's name.
+/// Returns the word for a call's path, method or tool.
 pub(crate) fn classify(what: &str) -> &'static str {
     if let Some((operation, _)) = OPERATIONS.iter().find(|(operation, _)| *operation == what) {
         return operation;

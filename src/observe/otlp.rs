@@ -1,5 +1,5 @@
-//! Calls as spans of OpenTelemetry, sent by OTLP over HTTP. A call waits for nothing here: spans go
-//! into a bounded queue, and a thread of the SDK's sends them; what finds no room is counted.
+//! Calls as OpenTelemetry spans, sent by OTLP over HTTP. A call never waits: spans go into a bounded queue, and a
+//! thread of the SDK sends them; those without room are counted.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Waiting {
     }
 }
 
-/// Gives the room of spans back when they were sent, and tells of those that could not be.
+/// Returns the room of sent spans, and reports those that could not be sent.
 #[derive(Debug)]
 struct Sending {
     exporter: OtlpExporter,
@@ -168,7 +168,7 @@ impl Otlp {
             ("gen_ai.tool.name", called.then(|| call.what.clone().into())),
             ("error.type", call.failure.map(|failure| failure.as_str().into())),
         ]);
-        // What is the client's fault is no error of a server.
+        // A client's error is not an error of the server's span.
         let faults = served.status.is_some_and(|status| (400..500).contains(&status));
         if let Some(failure) = call.failure.filter(|_| !faults) {
             span.status = Status::error(failure.as_str());
@@ -176,8 +176,8 @@ impl Otlp {
         span
     }
 
-    /// The span of the time at the source, by the conventions for clients of databases. Its end is
-    /// when the answer could begin. None where the source was not reached.
+    /// Returns the span of the time at the source, by the conventions for database clients. It ends when the answer
+    /// could start. `None` if the source was not reached.
     fn source(&self, served: &FinishedCall, place: SpanPosition) -> Option<SpanData> {
         let call = &served.call;
         let asked = call.asked.filter(|_| call.source.is_some() || call.failure != Some(Kind::Busy))?;
@@ -225,7 +225,7 @@ impl Tracer for Otlp {
         let recorded = sampled.decision == SamplingDecision::RecordAndSample;
         let span = match caller {
             _ if recorded => self.ids.new_span_id(),
-            // Nothing of ours stands between the caller's span and the source.
+            // No span of ours is between the caller's span and the source.
             Some(caller) => SpanId::from_hex(caller.span_id()).unwrap_or(SpanId::INVALID),
             None => return None,
         };
@@ -237,7 +237,7 @@ impl Tracer for Otlp {
         let trace = told.trace_id();
         let parent = served.call.parent.map(remote);
         let caller = parent.as_ref().map_or(SpanId::INVALID, SpanContext::span_id);
-        // What the source was told is the span of the time there; the call's own is known to nobody yet.
+        // The source received the span of its own time; the call's own span id is not known to anyone yet.
         let own = self.ids.new_span_id();
         let within = SpanPosition { trace, id: told.span_id(), parent: own, remote: false };
         let source = self.source(served, within);
@@ -255,7 +255,7 @@ impl Tracer for Otlp {
     }
 }
 
-/// Where a span stands.
+/// The position of a span in its trace.
 struct SpanPosition {
     trace: TraceId,
     id: SpanId,
@@ -263,7 +263,7 @@ struct SpanPosition {
     remote: bool,
 }
 
-/// A span of somebody else's.
+/// Returns the context of a remote span.
 fn remote(trace: TraceParent) -> SpanContext {
     let id = TraceId::from_hex(trace.trace_id()).unwrap_or(TraceId::INVALID);
     let span = SpanId::from_hex(trace.span_id()).unwrap_or(SpanId::INVALID);
@@ -275,8 +275,8 @@ fn before(time: SystemTime, took: Duration) -> SystemTime {
     time.checked_sub(took).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// What is sent of the service itself: what the environment says (`OTEL_SERVICE_NAME`,
-/// `OTEL_RESOURCE_ATTRIBUTES`), else its name and version.
+/// Returns the attributes of the service itself: those of the environment (`OTEL_SERVICE_NAME`,
+/// `OTEL_RESOURCE_ATTRIBUTES`), or else its name and version.
 fn resource() -> Resource {
     let said = Resource::builder().build();
     let text = |name: &'static str| said.get(&Key::from_static_str(name)).map(|value| value.as_str().into_owned());

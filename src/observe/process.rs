@@ -1,5 +1,5 @@
-//! The process itself, as the kernel sees it, under the names that Prometheus gives these numbers
-//! everywhere. They are read when they are asked for.
+//! Metrics of the process from the kernel, under the names that Prometheus uses everywhere. They are read on
+//! request.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use rustix::process::{Resource, getrlimit};
 
-/// Reads `/proc/self`, which asks no disk. Where there is none, nothing is told.
+/// Reads `/proc/self`, which needs no disk. Without it there are no such metrics.
 #[derive(Debug)]
 pub(super) struct Process;
 
@@ -23,7 +23,7 @@ impl Collector for Process {
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
         };
         let descriptors = fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
-        // The one that counts them is among them.
+        // The descriptor used for counting is one of them.
         let descriptors = descriptors.and_then(|count| u64::try_from(count.saturating_sub(1)).ok());
         let Ok(this) = This::myself() else { return Ok(()) };
         let stat = this.stat().ok();
@@ -47,7 +47,7 @@ impl Collector for Process {
     }
 }
 
-/// What is counted here stays far below the numbers that a float cannot tell apart.
+/// The counts here stay far below the limit of exact floats.
 #[allow(clippy::cast_precision_loss)]
 fn real(count: u64) -> f64 {
     count as f64

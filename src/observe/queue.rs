@@ -1,6 +1,5 @@
-//! The way of the log's lines out of the process: a queue with an end, and a thread of its own that writes it.
-//! Whoever logs never waits for whoever reads: where nobody takes the lines, those that find no room are dropped,
-//! counted, and told of when the log goes on.
+//! The output of the log: a bounded queue, and a thread of its own that writes it. Logging never waits for the
+//! reader of the log: lines without room are dropped, counted, and reported when the log continues.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,11 +12,11 @@ use prometheus_client::metrics::counter::Counter;
 
 /// Octets that wait to be written, at most.
 const CAPACITY: usize = 1024 * 1024;
-/// How long a reader that takes nothing now is left alone.
+/// The pause before another attempt if the reader takes nothing.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long lines are gathered before they are written: waking a thread for each costs a call more than its line.
 const GATHER: Duration = Duration::from_millis(10);
-/// How long the end of the process waits for lines that nobody takes.
+/// How long the end of the process waits for lines that are not read.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// The queue to standard error, once it was begun.
@@ -42,12 +41,12 @@ pub fn attach(builder: &mut env_logger::Builder) -> io::Result<()> {
 pub fn say(text: &str) {
     match STANDARD_ERROR.get() {
         Some(queue) => queue.push(text.as_bytes()),
-        // Nobody may read it.
+        // Standard error may be closed.
         None => drop(io::stderr().write_all(text.as_bytes())),
     }
 }
 
-/// Waits until what is queued is written, for a while: the process ends.
+/// Waits, for a limited time, until the queue is written: the process ends.
 pub fn finish() {
     if let Some(queue) = STANDARD_ERROR.get() {
         queue.finish(LAST_LINES);
@@ -62,7 +61,7 @@ struct Shared {
     lines: Mutex<Lines>,
     /// There is something to write.
     filled: Condvar,
-    /// There is nothing to write any more.
+    /// Notified when there is nothing left to write.
     emptied: Condvar,
 }
 
@@ -71,16 +70,16 @@ struct Lines {
     capacity: usize,
     /// Some were taken out and are being written.
     writing: bool,
-    /// The end waits for them: nothing is gathered any more.
+    /// The process ends and waits for them: lines are not batched any more.
     ending: bool,
-    /// Dropped, and not told of yet.
+    /// Dropped and not reported yet.
     dropped: u64,
-    /// The thread that writes: what that one says finds room.
+    /// The writing thread: its own lines always have room.
     writer: Option<ThreadId>,
 }
 
 impl Queue {
-    /// Begins to write to `out`; `tell` says how many lines were dropped, in a line.
+    /// Starts to write to `out`; `tell` logs how many lines were dropped.
     fn start(out: impl Write + Send + 'static, capacity: usize, tell: fn(u64)) -> io::Result<Self> {
         let lines = Lines { waiting: Vec::new(), capacity, writing: false, ending: false, dropped: 0, writer: None };
         let queue =
@@ -129,7 +128,7 @@ impl Queue {
             let left = write(&mut out, &taken);
             let mut lines = self.lines();
             if left > 0 {
-                // Told of once something is taken again.
+                // Reported once the reader takes lines again.
                 lines.drop_some(left);
             } else {
                 let dropped = std::mem::take(&mut lines.dropped);
@@ -158,13 +157,13 @@ impl Lines {
     }
 }
 
-/// Writes all of it, however long that takes, and tells how many lines could not be.
+/// Writes all lines, however long that takes. Returns how many could not be written.
 fn write(out: &mut impl Write, mut lines: &[u8]) -> u64 {
     while !lines.is_empty() {
         match out.write(lines) {
             Ok(written @ 1..) => lines = lines.get(written..).unwrap_or_default(),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // Standard error is shared with whoever began the process, and may be as they want it.
+            // Standard error is shared with the parent process, and may be set to non-blocking by it.
             Err(error) if error.kind() == ErrorKind::WouldBlock => thread::park_timeout(PAUSE),
             Ok(0) | Err(_) => break,
         }
@@ -214,7 +213,7 @@ mod tests {
         (Queue::start(Reader(sender), capacity, tell).unwrap(), receiver)
     }
 
-    /// Waits until the thread is about to write, and has nothing else to.
+    /// Waits until the thread is writing, and its queue is empty.
     fn until_stuck(queue: &Queue) {
         let until = Instant::now() + DEADLINE;
         while !(queue.lines().writing && queue.lines().waiting.is_empty()) {

@@ -1,4 +1,4 @@
-//! What is known of a call at its end, and who records it as a span.
+//! A finished call, and the interface for recording it as a span.
 
 use std::time::{Instant, SystemTime};
 
@@ -8,7 +8,7 @@ use portico_actors::trace::TraceParent;
 /// A call that has ended.
 #[derive(Clone, Debug)]
 pub struct FinishedCall {
-    /// What happened.
+    /// The event.
     pub call: CallEnded,
     /// When it ended, by both clocks.
     pub ended: (Instant, SystemTime),
@@ -16,12 +16,12 @@ pub struct FinishedCall {
     pub method: Option<&'static str>,
     /// The pattern of the route that was taken: of a closed set.
     pub route: Option<String>,
-    /// The response's status; none when the caller left before.
+    /// The response's status; `None` if the client left before.
     pub status: Option<u16>,
 }
 
 impl FinishedCall {
-    /// What the call was for, in one word of a closed set.
+    /// Returns the operation of the call, in one word of a closed set.
     pub fn operation(&self) -> &'static str {
         self.call.operation.unwrap_or_else(|| super::operation::classify(&self.call.what))
     }
@@ -29,13 +29,13 @@ impl FinishedCall {
 
 /// Records spans.
 pub trait Tracer: Send + Sync {
-    /// Gives a call its place in the trace of its caller, or in a new one: what the call's source is
-    /// told. None when there is nothing to tell.
+    /// Gives a call its place in the trace of its caller, or in a new one. Returns the trace context for the call's
+    /// source; `None` if there is none.
     fn join(&self, caller: Option<TraceParent>) -> Option<TraceParent>;
 
-    /// Records a call whose place [`Tracer::join`] has given. Must return at once.
+    /// Records a call that [`Tracer::join`] has given a place. Must return at once.
     fn record(&self, served: &FinishedCall);
 
-    /// Sends what is left, within a limit of its own. Blocks.
+    /// Sends the rest, within a time limit of its own. Blocks.
     fn close(&self);
 }

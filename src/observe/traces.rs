@@ -1,5 +1,5 @@
-//! Spans of calls, as far as the service itself knows them: where a call stands in its caller's
-//! trace. Who records them is behind [`Tracer`].
+//! Spans of calls, as far as the service itself knows them: the place of a call in its caller's trace. They are
+//! recorded behind [`Tracer`].
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::config::Telemetry;
 pub struct Traces(Option<Arc<dyn Tracer>>);
 
 impl Traces {
-    /// As configured. Without the feature `otel` nothing is recorded: then no configuration asks for
-    /// it.
+    /// Starts as configured. Without the feature `otel` nothing is recorded, and configurations that ask for it are
+    /// refused.
     ///
     /// # Errors
-    /// When the environment says something about sending that cannot be done.
+    /// If the environment contains invalid settings for sending.
     #[cfg(feature = "otel")]
     pub fn start(telemetry: &Telemetry, metrics: &Metrics) -> Result<Self> {
         let start = |settings| super::otlp::Otlp::start(settings, metrics.spans_dropped.clone());
@@ -27,8 +27,8 @@ impl Traces {
         Ok(Self(recorder.map(|recorder| Arc::new(recorder) as Arc<dyn Tracer>)))
     }
 
-    /// As configured. Without the feature `otel` nothing is recorded: then no configuration asks for
-    /// it.
+    /// Starts as configured. Without the feature `otel` nothing is recorded, and configurations that ask for it are
+    /// refused.
     ///
     /// # Errors
     /// None.
@@ -38,8 +38,7 @@ impl Traces {
         Ok(Self::default())
     }
 
-    /// What the source of a call is told of its trace. Where no spans are recorded that is what its
-    /// caller said.
+    /// Returns the trace context for the source of a call. If no spans are recorded it is the caller's.
     pub fn join(&self, caller: Option<TraceParent>) -> Option<TraceParent> {
         self.0.as_ref().map_or(caller, |recorder| recorder.join(caller))
     }
@@ -61,10 +60,10 @@ impl Traces {
         }
     }
 
-    /// Sends what is left; nothing is recorded afterwards.
+    /// Sends the rest; nothing is recorded afterwards.
     pub async fn close(&self) {
         if let Some(recorder) = self.0.clone() {
-            // It cannot panic, and there is nobody left to tell.
+            // It does not panic, and the service has ended.
             let _ = tokio::task::spawn_blocking(move || recorder.close()).await;
         }
     }

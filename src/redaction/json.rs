@@ -1,4 +1,4 @@
-//! Lines of JSON: what an escape hides, and what a caller's own names tell.
+//! Redacts lines of JSON: secrets behind escapes, and under names chosen by callers.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::text::{REDACTED, is_secret_name, redact, stands_for_another};
 
 /// A line of JSON without the secrets in its texts.
 pub(crate) fn redact_json(line: String) -> String {
-    // Most have none, and need not be read. An escape hides where a secret begins.
+    // Most have none, and need not be parsed. An escape hides where a secret starts.
     if !line.contains('\\') && matches!(redact(&line), Cow::Borrowed(_)) {
         return line;
     }
@@ -19,8 +19,8 @@ pub(crate) fn redact_json(line: String) -> String {
 /// The member of a record below which names are the caller's own.
 const GIVEN: &str = "parameters";
 
-/// Takes the secrets out of the texts of `value`; whether there were any. Names tell a secret where they are `given` by a
-/// caller: those of ours say what they hold.
+/// Redacts the texts in `value`. Returns true if there were secrets. Names reveal a secret only if they are `given`
+/// by a caller: our own members are known.
 fn redact_value(value: &mut Value, given: bool) -> bool {
     match value {
         Value::String(text) => match redact(text) {
@@ -30,7 +30,7 @@ fn redact_value(value: &mut Value, given: bool) -> bool {
             }
             Cow::Borrowed(_) => false,
         },
-        // Each of them, whatever was found before.
+        // Each of them, even after a secret was found.
         Value::Array(items) => items.iter_mut().fold(false, |found, item| redact_value(item, given) | found),
         Value::Object(members) => {
             let mut found = false;
@@ -47,7 +47,7 @@ fn redact_value(value: &mut Value, given: bool) -> bool {
     }
 }
 
-/// Takes all values out of `value`, which stands under the name of a secret; whether there were any.
+/// Redacts all values in `value`, which is under the name of a secret. Returns true if there were any.
 fn redact_texts(value: &mut Value) -> bool {
     match value {
         Value::Array(items) => items.iter_mut().fold(false, |found, item| redact_texts(item) | found),
@@ -77,7 +77,7 @@ mod tests {
         let clean: Value = serde_json::from_str(&redact_json(line)).unwrap();
         let expected = r#"{"a":"x \"[redacted]\" y","b":["postgres://u:[redacted]@h"],"n":1,"token":"laptop"}"#;
         assert_eq!(clean, serde_json::from_str::<Value>(expected).unwrap());
-        // What an escape stands in front of, and what a caller's own name tells, is found too.
+        // Secrets behind escapes, and under a caller's own name, are found too.
         let pasted = STANDARD.encode("admin@x.org:MyPassword1");
         let escaped = json!({
             "statement": format!("select '\n{pasted}' /*\n{pasted}\n*/ --{pasted}"),

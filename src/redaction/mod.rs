@@ -1,11 +1,11 @@
-//! Keeps secrets out of what is written down: every text that goes to the log, to the audit trail or into a
-//! span passes here last, wherever it came from. Secrets are known by their forms, not by the field that they
-//! stand in: a client puts them anywhere.
+//! Keeps secrets out of what is written: every text for the log, for the audit trail or for a span passes here
+//! last, wherever it comes from. Secrets are recognised by their forms, not by the field that contains them: a
+//! client puts them anywhere.
 //!
-//! Known are our own (`ptc_…`, also in Base64 as `Basic` has them), tokens of any issuer (compact JWS), what
-//! follows the schemes of `Authorization`, passwords in addresses, values of parameters that are named as
-//! secrets are, private keys, and digests of passwords; each of them also in percent-encoding. A person's
-//! password has no form: it is known by its place alone.
+//! Recognised are our own (`ptc_…`, also in Base64 as in `Basic`), tokens of any issuer (compact JWS), what follows
+//! the schemes of `Authorization`, passwords in addresses, values of parameters with names of secrets, private
+//! keys, and password digests; each of them also in percent-encoding. A person's password has no form: it is
+//! recognised by its place alone.
 
 mod json;
 mod text;

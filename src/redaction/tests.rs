@@ -1,4 +1,4 @@
-//! What is a secret, and what is none; and that the search passes over none.
+//! Tests of what is a secret and what is not; and that the search misses none.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -70,7 +70,7 @@ fn a_secret_is_found_in_base64_wherever_it_begins() {
 }
 
 proptest! {
-    /// What is skipped for speed begins no secret.
+    /// What is skipped for speed starts no secret.
     #[test]
     fn every_place_is_looked_at(pieces in prop::collection::vec(piece(), 0..12)) {
         let text = pieces.concat();

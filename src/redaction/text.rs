@@ -6,29 +6,29 @@ mod tests;
 
 use std::borrow::Cow;
 
-/// What stands in a secret's place.
+/// The text that replaces a secret.
 pub(super) const REDACTED: &str = "[redacted]";
 
-/// Kinds of `ptc_` words that are names: what stands behind them opens nothing.
+/// Kinds of `ptc_` words that are names and not secrets.
 const NAMES: [&str; 2] = ["ci", "app"];
-/// Characters behind a prefix that are no secret yet: texts speak of prefixes.
+/// The number of characters after a prefix that are not a secret yet: texts mention prefixes.
 const SHORTEST_BODY: usize = 4;
-/// Characters of a token, or of what follows a scheme, at least.
+/// The minimal length of a token, and of a credential after a scheme.
 const SHORTEST_TOKEN: usize = 16;
 const SHORTEST_CREDENTIAL: usize = 8;
 /// Letters of Base64 that are read, at least.
 const SHORTEST_PASTED: usize = 16;
 /// How often one escape is looked for within another.
 const LAYERS: usize = 4;
-/// `ptc_` in Base64, by its place among three octets; what depends on the octets around it is left out.
+/// `ptc_` in Base64, for each offset modulo three bytes; characters that depend on neighbouring bytes are left out.
 const ENCODED: [&[u8]; 3] = [b"cHRjX", b"B0Y1", b"wdGNf"];
 /// Schemes of `Authorization` (RFC 9110 §11.6.2).
 const SCHEMES: [&[u8]; 4] = [b"bearer", b"basic", b"dpop", b"negotiate"];
-/// Names of parameters whose values are secrets: how their last word ends.
+/// The endings of the last word in names of parameters whose values are secrets.
 const PARAMETERS: [&[u8]; 9] =
     [b"password", b"passwd", b"pwd", b"passphrase", b"secret", b"token", b"verifier", b"assertion", b"csrf"];
 
-/// What stands between a scheme and its credential.
+/// The characters between a scheme and its credential.
 const GAPS: [u8; 3] = *b" +\t";
 /// `text` without its secrets.
 pub(crate) fn redact(text: &str) -> Cow<'_, str> {
@@ -50,10 +50,10 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// The octets that a text stands for, and where each of them begins in it.
+/// The decoded bytes of a text, and the position of each in the text.
 struct Shown<'t> {
     octets: Cow<'t, [u8]>,
-    /// None where nothing is escaped; else one more than there are octets.
+    /// `None` if nothing is escaped; otherwise one more than there are bytes.
     places: Option<Vec<usize>>,
 }
 
@@ -103,10 +103,10 @@ impl<'t> Shown<'t> {
     }
 }
 
-/// The first octets of marks, each kind a bit of its own …
+/// The first bytes of marks, each kind as a bit of its own …
 const FIRST: [u16; 256] = octets(&[b"drtnefDRTNEF", b"pP", b"c", b"w", b"bB", b"dD", b"nN", b"$", b"-", b":", b"e"]);
-/// … and the second ones. The name of a parameter is known by its end, anything else by what it begins with. Nearly every
-/// octet ends here.
+/// … and the second ones. The name of a parameter is recognised by its end, anything else by its start. Nearly
+/// every byte is skipped here.
 const SECOND: [u16; 256] =
     octets(&[b"=\"'`<>", b"tT", b"H", b"d", b"aAeE0", b"pP", b"eE", b"a", b"-", b"/", b"wxyz0123456789-_+/"]);
 const PARAMETER: u16 = 1;
@@ -124,7 +124,7 @@ const fn octets(kinds: &[&[u8]]) -> [u16; 256] {
     bits
 }
 
-/// Places where a secret may begin, or in front of which its name ends, in order.
+/// The positions where a secret may start, or its name end, in order.
 struct Places<'t> {
     text: &'t [u8],
     /// Behind where the last mark began.
@@ -154,12 +154,12 @@ impl<'t> Places<'t> {
         Some((place, begins_run))
     }
 
-    /// Goes on behind a secret that ends at `end`.
+    /// Continues after a secret that ends at `end`.
     fn skip_to(&mut self, end: usize) {
         if self.mark.is_some_and(|mark| mark < end) {
             self.mark = self.next_mark(end);
         }
-        // What is left of a run counts as one.
+        // The rest of a run counts as a run.
         let is_left = self.text.get(end..end + SHORTEST_PASTED).is_some_and(|rest| rest.iter().copied().all(is_base64));
         if is_left {
             self.run = Some(end);
@@ -173,7 +173,7 @@ impl<'t> Places<'t> {
             let place = match FIRST[usize::from(pair[0])] & SECOND[usize::from(pair[1])] {
                 0 => continue,
                 PARAMETER if pair[1] == b'=' => mark + 1,
-                // The sign stands behind the quote.
+                // The sign follows the quote.
                 PARAMETER => mark + 2,
                 _ => mark,
             };
@@ -186,7 +186,7 @@ impl<'t> Places<'t> {
     }
 }
 
-/// Where the next long run of letters of Base64 begins, from `at` on, in front of which is no such letter.
+/// Returns the start of the next long run of Base64 letters, from `at` on, that is not preceded by such a letter.
 fn next_run(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match text.get(at..at + SHORTEST_PASTED)?.iter().rposition(|octet| !is_base64(*octet)) {
@@ -196,8 +196,8 @@ fn next_run(text: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The secret that is recognised at `at`, from its first octet to behind its last; `begins_run` tells whether
-/// letters of Base64 begin here.
+/// Returns the range of the secret recognised at `at`; `begins_run` says whether a run of Base64 letters starts
+/// here.
 fn secret_at(text: &[u8], at: usize, begins_run: bool) -> Option<(usize, usize)> {
     let first = *text.get(at)?;
     if begins_run {
@@ -231,7 +231,7 @@ fn portico_token(text: &[u8], at: usize) -> Option<(usize, usize)> {
     (text.get(body) == Some(&b'_') && !is_name && end - body > SHORTEST_BODY).then_some((at, end))
 }
 
-/// A compact JWS (RFC 7515 §7.1): Base64 of a JSON object, and what is joined to it with dots.
+/// Recognises a compact JWS (RFC 7515 §7.1): Base64 of a JSON object, and further parts joined with dots.
 fn token(text: &[u8], at: usize) -> Option<(usize, usize)> {
     // The first octet is a brace; behind it is a name in quotes, or white space.
     let (second, third) = (digit(*text.get(at + 1)?)?, digit(*text.get(at + 2)?)?);
@@ -260,14 +260,14 @@ fn pasted(text: &[u8], at: usize) -> bool {
     named || matches!(redact(&decoded), Cow::Owned(_))
 }
 
-/// The whole run of Base64 around what one of our secrets looks like in it.
+/// Returns the whole run of Base64 around the form of one of our secrets.
 fn encoded(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let before = text[..at].iter().rev().take_while(|octet| is_base64(**octet)).count();
     let end = run(text, at, |octet| is_base64(octet) || octet == b'=');
     (end - at >= SHORTEST_TOKEN).then_some((at - before, end))
 }
 
-/// What follows a scheme of `Authorization`.
+/// Recognises what follows a scheme of `Authorization`.
 fn credential(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let scheme = SCHEMES.iter().find(|scheme| begins(text, at, scheme))?;
     let gap = at + scheme.len();
@@ -294,7 +294,7 @@ fn user_information(text: &[u8], at: usize) -> Option<(usize, usize)> {
     Some((colon + 1, password_end))
 }
 
-/// A private key in PEM (RFC 7468), or what is left of it.
+/// Recognises a private key in PEM (RFC 7468), or a part of it.
 fn private_key(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let label = &text[at..text.len().min(at + 64)];
     contains(label, b"PRIVATE KEY")?;
@@ -321,7 +321,7 @@ fn parameter(text: &[u8], at: usize) -> Option<(usize, usize)> {
     (end > start && is_value && !stands_for_another(&text[start..end])).then_some((start, end))
 }
 
-/// Whether a value is none: a placeholder of SQL, or what is left of a literal that was taken out before.
+/// Returns true if a value is only a placeholder of SQL, or the rest of a redacted literal.
 pub(super) fn stands_for_another(value: &[u8]) -> bool {
     match value {
         [] | b"***" => true,
@@ -353,7 +353,7 @@ fn contains(text: &[u8], word: &[u8]) -> Option<usize> {
     text.windows(word.len()).position(|piece| piece == word)
 }
 
-/// What a letter of Base64, in either alphabet (RFC 4648 §4 and §5), stands for.
+/// Returns the value of a Base64 letter, in either alphabet (RFC 4648 §4 and §5).
 const fn digit(letter: u8) -> Option<u8> {
     Some(match letter {
         b'A'..=b'Z' => letter - b'A',

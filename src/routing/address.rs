@@ -1,4 +1,4 @@
-//! Which connection a statement or a call of a procedure addresses: the one its names say, else the
+//! Determines which connection a statement or a procedure call addresses: the one that its names include, else the
 //! default one, else the caller's only one.
 
 use std::borrow::Borrow;
@@ -9,7 +9,7 @@ use portico_actors::{near, pattern, sql};
 
 use crate::workspace::Reachable;
 
-/// What a request says of whom it addresses.
+/// What a request says about the connection that it addresses.
 pub(crate) struct Addressing {
     /// First parts of three-part names.
     named: Vec<String>,
@@ -24,20 +24,20 @@ pub(crate) struct Addressing {
 }
 
 impl Addressing {
-    /// Of the statements in `text`, the member `query`; the member `default_field` may say the rest.
+    /// Reads the statements in `text`, the member `query`; the member `default_field` supplies a default.
     ///
     /// # Errors
-    /// The text is none that is taken.
+    /// The text is not accepted.
     pub(crate) fn of_statements(text: &str, default: Option<String>, default_field: &'static str) -> Result<Self> {
         let addressed = sql::addressed(text, default.as_deref())?;
         let (named, by_default) = (addressed.catalogs, addressed.by_default);
         Ok(Self { named, by_default, default, field: "query", default_field })
     }
 
-    /// Of a call of the procedure `name`, the member `procedure`.
+    /// Reads a call of the procedure `name`, the member `procedure`.
     ///
     /// # Errors
-    /// It is no name.
+    /// It is not a name.
     pub(crate) fn of_procedure(name: &str, default: Option<String>, default_field: &'static str) -> Result<Self> {
         let mut named = sql::procedure_name(name)?;
         named.truncate(usize::from(named.len() == 3));
@@ -64,8 +64,8 @@ impl Addressing {
         self.named.iter().chain(&self.default).map(String::as_str)
     }
 
-    /// `error`, or what is wrong in truth where a name that no connection has is that of a workspace, or where the caller
-    /// reaches workspaces alone; `parameter` says which one is meant.
+    /// Returns `error`, or a better one if an unknown connection is the name of a workspace, or the caller reaches
+    /// only workspaces; `parameter` selects one.
     pub(crate) fn explain<'w>(
         &self,
         error: Error,
@@ -102,11 +102,11 @@ impl Addressing {
         }
     }
 
-    /// The connections that a statement names, where these are more than one; the default one is among them, and is one
-    /// of them also where nothing but names without a connection say it.
+    /// Returns the connections that a statement names, if there are several, including the default one; the default
+    /// one counts even if only unqualified names refer to it.
     ///
     /// # Errors
-    /// A name is none of theirs.
+    /// A name is not one of theirs.
     pub(crate) fn several<'a, E: Borrow<ConnectionEntry>>(&self, reachable: &'a [E]) -> Result<Option<Vec<&'a E>>> {
         let mut addressed = self.addressed(reachable)?;
         if self.field != "query" || addressed.is_empty() || (addressed.len() == 1 && !self.by_default) {
@@ -127,10 +127,10 @@ impl Addressing {
         Ok(addressed)
     }
 
-    /// Chooses among the `reachable` connections.
+    /// Selects one of the `reachable` connections.
     ///
     /// # Errors
-    /// A name is none of theirs, or it is not clear which of them is meant.
+    /// A name is not one of theirs, or it is not clear which of them is meant.
     pub(crate) fn choose<'a, E: Borrow<ConnectionEntry>>(&self, reachable: &'a [E]) -> Result<&'a E> {
         let field = self.field;
         match self.addressed(reachable)?.as_slice() {
@@ -163,10 +163,10 @@ impl Addressing {
     }
 }
 
-/// The connections that `catalogName` names, exactly or as a pattern; all of them without it.
+/// Returns the connections that `catalogName` names, exactly or as a pattern; all of them without it.
 ///
 /// # Errors
-/// It is the name of none of them, nor a pattern of any.
+/// It is neither a name of them, nor a pattern that matches any.
 pub(crate) fn matching<'a, E: Borrow<ConnectionEntry>>(
     reachable: &'a [E],
     catalog: Option<&str>,

@@ -11,16 +11,16 @@ use portico_actors::reply::Reply;
 use super::address::Addressing;
 use crate::federation::{Federation, OverConnections, SentStatements};
 
-/// For whom and for what connections are asked, whichever they are.
+/// The caller and the limits of calls to connections.
 pub(crate) struct AskOptions {
     pub(crate) by: Arc<Principal>,
     pub(crate) origin: Origin,
     pub(crate) limits: Limits,
-    /// Hears what a source says beside its answer.
+    /// Receives the source's notices beside its answer.
     pub(crate) notices: Option<Notices>,
 }
 
-/// Asks all of `entries`, which `addressing` has found, for a statement; `sent` takes note of what is sent to each.
+/// Runs a statement over all of `entries`, which `addressing` has found; `sent` records what is sent to each.
 ///
 /// # Errors
 /// The engine's, or a connection's own.
@@ -40,7 +40,7 @@ pub(crate) async fn ask_several(
     federation.run(directory, over).await
 }
 
-/// Asks `entry` to run statements or a procedure; where these say whom they address, `addressing` has chosen it.
+/// Runs statements or a procedure at `entry`; `addressing` has selected it, if they address a connection.
 ///
 /// # Errors
 /// The connection's own.
@@ -51,7 +51,7 @@ pub(crate) fn ask<'a>(
     mut op: Op,
     asking: AskOptions,
 ) -> impl Future<Output = Result<Reply>> + use<'a> {
-    // It belongs to the default connection; another one is not told of it.
+    // The default schema belongs to the default connection, and not to another one.
     let default = addressing.and_then(|addressing| addressing.default.as_deref());
     if default.is_some_and(|catalog| !entry.name.eq_ignore_ascii_case(catalog)) {
         op.forget_default_schema();

@@ -11,8 +11,8 @@ use portico_actors::workspace::{MAIN, Workspace};
 /// One row of a listing.
 type Row = Vec<Cell<'static>>;
 
-/// What of `rows` is asked for, and what is to be said of the rest. `columns` are rows of the metadata of columns, for a
-/// search.
+/// Returns the requested rows, and a hint about what was not found. `columns` are rows of the metadata of columns,
+/// for a search.
 pub(super) fn explained(
     workspace: &Workspace,
     metadata: MetadataKind,
@@ -48,7 +48,7 @@ pub(super) fn explained(
     (rows, hint)
 }
 
-/// Adds what the workspace's relations say of columns that refer to nothing of their own.
+/// Adds the workspace's relations for columns without foreign keys.
 pub(super) fn relate(workspace: &Workspace, rows: &mut [Row]) {
     let column = |label| place(MetadataKind::Columns, label);
     let (schema, table, name) = (column("TABLE_SCHEMA"), column("TABLE_NAME"), column("COLUMN_NAME"));

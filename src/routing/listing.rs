@@ -1,4 +1,5 @@
-//! What a workspace has: listings of the connections underneath, under the workspace's names, and of its views.
+//! Lists the content of a workspace: the listings of the connections underneath, with the workspace's names, and
+//! its views.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,10 +23,10 @@ use crate::workspace::Reachable;
 /// One row of a listing.
 type Row = Vec<Cell<'static>>;
 
-/// Columns whose names and comments are searched.
+/// The maximal number of columns whose names and comments are searched.
 const MOST_SEARCHED: usize = 100_000;
 
-/// The rows of `metadata` of what the workspace has.
+/// Returns the rows of `metadata` for the content of the workspace.
 ///
 /// # Errors
 /// Those of a connection underneath.
@@ -126,7 +127,7 @@ impl WorkspaceListing<'_> {
         Ok(rows)
     }
 
-    /// The rows that tell of a view.
+    /// Returns the rows of a view.
     async fn of_view(&self, view: &View) -> Result<Vec<Row>> {
         match self.metadata {
             MetadataKind::Tables => {
@@ -142,7 +143,7 @@ impl WorkspaceListing<'_> {
         }
     }
 
-    /// A row that tells of a view: its name, and `cells` by their labels.
+    /// Makes a row of a view: its name, and `cells` by their labels.
     fn view_row(&self, view: &View, cells: &[(&str, Cell<'static>)]) -> Row {
         let cell = |label: &str| match label {
             "TABLE_CATALOG" => text(&self.reachable.workspace.name),
@@ -153,8 +154,7 @@ impl WorkspaceListing<'_> {
         labels(self.metadata).iter().map(|(label, _)| cell(label)).collect()
     }
 
-    /// Asks for the columns of a view, those of each result. One over what its reader may not see, or what is not there
-    /// any more, has none.
+    /// Returns the columns of each result of a view. A view over hidden or missing objects has none.
     async fn columns(&self, view: &View) -> Result<Vec<Arc<[Column]>>> {
         let Self { federation, directory, reachable, asking, .. } = *self;
         let op = Op::Script(Mode::Describe, Sql { text: view.query.to_string(), ..Sql::default() });
@@ -184,7 +184,7 @@ fn matching(narrow: &MetadataFilter) -> fn(Option<&str>, &str) -> bool {
     if narrow.explains { pattern::matches_any } else { pattern::matches }
 }
 
-/// Keeps the rows whose names `narrow` asks for.
+/// Keeps the rows whose names match `narrow`.
 fn retain_wanted(rows: &mut Vec<Row>, metadata: MetadataKind, narrow: &MetadataFilter) {
     let place = |label: &str| labels(metadata).iter().position(|(known, _)| *known == label);
     let wanted = [
@@ -203,7 +203,7 @@ fn retain_wanted(rows: &mut Vec<Row>, metadata: MetadataKind, narrow: &MetadataF
     });
 }
 
-/// What is told of a view's column at a place, counted from 0.
+/// Returns the cells of a view's column, whose position is counted from 0.
 fn column_cells(at: usize, column: &Column) -> [(&'static str, Cell<'static>); 11] {
     [
         ("COLUMN_NAME", text(&column.label)),
@@ -238,7 +238,7 @@ struct ConnectionListing<'a> {
 }
 
 impl ConnectionListing<'_> {
-    /// What the connection is asked for: as little as covers all that the workspace has of it.
+    /// Returns the filter for the connection: as narrow as possible to cover the workspace's assets.
     fn narrow(&self, narrow: &MetadataFilter) -> MetadataFilter {
         let of_here = self.workspace.assets.iter().filter(|asset| asset.connection() == self.connection);
         let schemas: BTreeSet<&str> = of_here.map(Asset::schema).collect();
@@ -252,7 +252,7 @@ impl ConnectionListing<'_> {
         }
     }
 
-    /// The row under each name that the workspace has for what it tells of.
+    /// Returns the row under each name that the workspace has for its object.
     fn renamed(&self, row: &Row) -> Vec<Row> {
         let labels = labels(self.metadata);
         let place = |label: &str| labels.iter().position(|(known, _)| *known == label);
@@ -293,8 +293,8 @@ impl ConnectionListing<'_> {
         rows
     }
 
-    /// Puts the workspace's names in where a row tells of other tables than its own; those that it does not have are
-    /// left out.
+    /// Replaces names of other tables in a row by the workspace's; those that the workspace does not contain are
+    /// removed.
     fn rename_beside(&self, row: &mut Row) {
         let text = |row: &Row, at: usize| match row.get(at) {
             Some(Cell::Text(text)) => Some(text.clone().into_owned()),
@@ -314,7 +314,7 @@ impl ConnectionListing<'_> {
                 let of = text(row, schema).zip(text(row, name));
                 let parent = of.and_then(|(schema, name)| self.names(&schema, &name).into_iter().next());
                 let (folder, alias) = parent.unzip();
-                // A schema's comment is none of the folder's.
+                // A schema's comment does not apply to the folder.
                 let of_schema = (place(self.metadata, "SCHEMA_REMARKS"), None);
                 for (at, name) in [(schema, folder), (name, alias), of_schema] {
                     if let Some(it) = row.get_mut(at) {

@@ -1,5 +1,5 @@
-//! One result of several connections: their rows one connection after the other. A connection that
-//! fails takes nothing from the others; what failed is told behind the last row.
+//! One result of several connections: their rows one connection after the other. If one fails, the others are still
+//! listed; failures are reported after the last row.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use super::ask::AskOptions;
 /// Connections that are asked at the same time.
 const AT_ONCE: usize = 4;
 
-/// What one of several has answered, and its name.
+/// The answer of one connection, and its name.
 pub(crate) type Answer = (Arc<str>, Result<Results>);
 
-/// The rows of `metadata` of those of `wanted`, which `narrow` has chosen by its catalogue already, and behind them those of
-/// `more`.
+/// Returns the rows of `metadata` of the `wanted` connections, which `narrow` has already selected by catalogue,
+/// followed by those of `more`.
 ///
 /// # Errors
 /// Those of the only one.
@@ -37,7 +37,7 @@ pub(crate) async fn list(
         return Ok(catalogs(wanted.into_iter().map(|entry| entry.name)));
     }
     let (directory, AskOptions { by, origin, limits, .. }) = (directory.clone(), asking);
-    // Within a connection its name says nothing new.
+    // Within a connection the catalogue's name filters nothing.
     let narrow = MetadataFilter { catalog: None, ..narrow };
     let ask = move |entry: ConnectionEntry| {
         let (directory, by, op) = (directory.clone(), Arc::clone(&by), Op::Describe(metadata, narrow.clone()));
@@ -56,7 +56,7 @@ pub(crate) fn catalogs(names: impl Iterator<Item = Arc<str>>) -> Results {
     assembled(MetadataKind::Catalogs, names.map(row).collect())
 }
 
-/// The rows of `metadata` of each of `entries`, in their order, and those of `more`.
+/// Returns the rows of `metadata` of each of `entries`, in their order, and those of `more`.
 fn rows<F, A>(metadata: MetadataKind, entries: Vec<ConnectionEntry>, more: Vec<Answer>, ask: F) -> Results
 where
     F: Fn(ConnectionEntry) -> A + Send + 'static,
@@ -86,7 +86,7 @@ where
             let mut parts = parts?;
             while let Some((name, hint, part)) = parts.next().await {
                 match part {
-                    // What one of them has need not be explained by the others.
+                    // If one of them has rows, the others' hints are not needed.
                     Ok(rows @ Part::Rows(_)) => return Some((Ok(rows), (Some(parts), failures, None))),
                     // There is one of each for all of them.
                     Ok(Part::Columns(_)) => {}
@@ -110,7 +110,7 @@ where
     merged
 }
 
-/// What stands behind the last row.
+/// Returns the part after the last row.
 fn end(failures: Vec<(Arc<str>, Error)>) -> Result<Part> {
     let mut failures = failures.into_iter();
     let Some((name, first)) = failures.next() else { return Ok(Part::Done { affected: -1 }) };

@@ -1,5 +1,5 @@
-//! Which connections a request addresses, and how they are asked: for the SQL API and for MCP alike, where
-//! they are over more than one connection.
+//! Selects the connections that a request addresses, and calls them: shared by the SQL API and MCP for requests to
+//! several connections.
 
 mod address;
 mod ask;

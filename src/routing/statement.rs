@@ -1,5 +1,5 @@
-//! Statements over names of a workspace that one connection runs, in its own dialect: all of a workspace over one, and what
-//! writes. The names are put into the connection's own where it reads the statement.
+//! Statements over names of a workspace that a single connection runs, in its own dialect: all of a workspace over
+//! one connection, and writes. The connection's parser replaces the names by its own.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::workspace::Reachable;
 /// A text over this many bytes is read on a thread for blocking work.
 const LARGE_TEXT: usize = 16 * 1024;
 
-/// The connection of `entries`, those underneath, that runs the statement; `None` where the engine does.
+/// Returns the connection among `entries`, those underneath, that runs the statement; `None` if the engine does.
 ///
 /// # Errors
-/// It writes to several connections, to a view, or to what the workspace does not have.
+/// It writes to several connections, to a view, or to a table that the workspace does not have.
 pub(super) async fn connection<'e>(
     workspace: &Workspace,
     entries: &'e [ConnectionEntry],
@@ -41,7 +41,7 @@ pub(super) async fn connection<'e>(
     let Some(written) = (if statement.text.len() > LARGE_TEXT {
         let text = statement.text.clone();
         let read = move || written(&text, &dialects, &given);
-        // A large text is parsed where it holds up nobody.
+        // A large text is parsed on a thread that may block.
         tokio::task::spawn_blocking(read).await.map_err(Error::internal)?
     } else {
         written(&statement.text, &dialects, &given)
@@ -78,7 +78,7 @@ fn given(op: &Op) -> HashSet<String> {
     first.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect()
 }
 
-/// What the text writes to, in the first dialect that has it write at all.
+/// Returns what the text writes to, in the first dialect in which it writes.
 fn written(text: &str, dialects: &[Dialect], given: &HashSet<String>) -> Result<Option<Vec<Vec<String>>>> {
     let mut failure = None;
     for dialect in dialects {

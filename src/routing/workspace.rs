@@ -1,4 +1,4 @@
-//! Asks a workspace: its statements are its only connection's, or the one's that they write to, or the engine's.
+//! Runs statements of a workspace: at its only connection, or at the one that they write to, or in the engine.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,21 +23,22 @@ impl Reachable {
         self.underneath.iter().filter_map(|id| directory.get(*id)).collect()
     }
 
-    /// The caller as the connections underneath see them: they read what the workspace has, and nothing says what else
-    /// they might do there.
+    /// Returns the caller for the connections underneath: with read access to what the workspace contains, and
+    /// without other rights.
     pub(crate) fn reader(&self, by: &Arc<Principal>) -> Arc<Principal> {
         let rights = Rights::only(self.underneath.iter().copied(), Scope::Read);
         Arc::new(Principal { rights, ..Principal::clone(by) })
     }
 
-    /// The caller as one of them sees them: as far as they may go there by way of the workspace, and nowhere else.
+    /// Returns the caller for one of them: with the caller's scope in the workspace, and no rights elsewhere.
     pub(crate) fn writer(&self, by: &Arc<Principal>, connection: Uuid) -> Arc<Principal> {
         let rights = Rights::only([connection], self.scope);
         Arc::new(Principal { rights, ..Principal::clone(by) })
     }
 }
 
-/// Asks for a statement over names of the workspace: its only connection, or the one that it writes to; else the engine.
+/// Runs a statement over names of the workspace: at its only connection, or at the one that it writes to; else in
+/// the engine.
 ///
 /// # Errors
 /// The engine's, or a connection's own.
@@ -74,7 +75,7 @@ pub(crate) async fn ask_workspace(
     federation.run(directory, over).await
 }
 
-/// Refuses names of the caller's connections, and a default schema that is no folder.
+/// Refuses names of the caller's connections, and a default schema that is not a folder.
 fn keep_apart(workspace: &Workspace, directory: &Directory, by: &Principal, op: &Op) -> Result<()> {
     let (Op::Execute(_, sql) | Op::Script(_, sql)) = op else { return Ok(()) };
     if let Some(folder) = sql.default_schema.as_deref().filter(|folder| !workspace.has_folder(folder)) {

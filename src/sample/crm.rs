@@ -47,7 +47,7 @@ pub(super) fn fill(connection: &Connection, shop: &Connection, words: &Words) ->
     tickets.sort_unstable();
     let mut insert = connection.prepare("INSERT INTO tickets VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?;
     for (id, (opened, customer, order, usual)) in (1_i64..).zip(tickets) {
-        // Somebody else may have been there.
+        // Another agent may have answered.
         let agent = if dice.percent(80) { usual } else { *dice.pick(&agents) };
         let topic = match order {
             Some(_) => *dice.pick(&["delivery", "delivery", "damage", "return", "payment"]),
@@ -110,7 +110,7 @@ fn moment(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<i64> {
     seconds(&text).ok_or_else(|| rusqlite::Error::InvalidColumnType(column, text, rusqlite::types::Type::Text))
 }
 
-/// What a customer asked: the order that it is about, if any, and when.
+/// Makes a customer's question: its order, if any, and its time.
 fn asked(dice: &mut Dice, customer: &Customer) -> Vec<(Option<i64>, i64)> {
     let end = TODAY * DAY - 600;
     let mut asked = Vec::new();

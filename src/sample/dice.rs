@@ -1,5 +1,5 @@
-//! Chance and calendar for the sample: a small generator of our own, so that the same numbers
-//! come on every machine and with every version. Nothing secret is ever made with it.
+//! Random numbers and dates for the sample: a small generator of our own, so that the numbers are the same on every
+//! machine and with every version. Nothing secret is ever made with it.
 
 use portico_actors::calendar;
 
@@ -9,7 +9,7 @@ pub(super) struct Dice {
 }
 
 impl Dice {
-    /// The one sequence that `seed` begins.
+    /// Starts the sequence of `seed`.
     pub(super) fn new(seed: u64) -> Self {
         Self { state: seed }
     }

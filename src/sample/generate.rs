@@ -15,12 +15,12 @@ use super::words::{Region, Shelf, Words};
 const CUSTOMERS: i64 = 2_000;
 const PRODUCTS: i64 = 300;
 const ORDERS: i64 = 12_000;
-/// The first customer's account; the first order comes a year and a half later.
+/// The date of the first customer's account; the first order comes a year and a half later.
 const OPENING: i64 = day(2021, 7, 1);
 const FIRST_ORDER: i64 = day(2023, 1, 1);
 /// The day on which all of it is looked at.
 pub(super) const TODAY: i64 = day(2026, 1, 1);
-/// What one euro is worth in euro, in ten-thousandths.
+/// The rate of the euro, in ten-thousandths.
 const ONE: i64 = 10_000;
 
 struct Product {
@@ -212,7 +212,7 @@ fn orders(
     Ok(())
 }
 
-/// What became of an order by today, and the day it was shipped.
+/// Determines the status of an order today, and its shipping date.
 fn fate(dice: &mut Dice, ordered: i64) -> (&'static str, Option<i64>) {
     let ordered_on = ordered / DAY;
     let age = TODAY - ordered_on;

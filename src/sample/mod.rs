@@ -1,4 +1,4 @@
-//! The sample: a shop with about 50,000 rows that look real, its customers' support beside it, each a SQLite file, and
+//! The sample: a shop with about 50,000 realistic rows, its customers' support beside it, each a SQLite file, and
 //! the configuration with which the demonstration serves them, with procedures and a workspace over both.
 
 use std::ffi::OsString;
@@ -18,31 +18,31 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-/// What a service of the sample is configured with, in the folder of its files.
+/// The configuration of a service of the sample, in the folder of its files.
 pub const CONFIGURATION: &str = include_str!("config.toml");
 
-/// What holds the rows. Every comment is a remark that callers read in the catalogue; the order of statements is the
-/// order of their making.
+/// The tables. Every comment is a remark that callers read in the catalogue; statements are in the order of
+/// creation.
 const TABLES: &str = include_str!("tables.sql");
-/// What makes reading fast and easy; run when the rows are there.
+/// Indexes and views; created after the rows.
 const INDEXES_AND_VIEWS: &str = include_str!("views.sql");
 
 /// The same of the customers' support.
 const CRM_TABLES: &str = include_str!("crm.sql");
 const CRM_INDEXES: &str = include_str!("crm_views.sql");
 
-/// Makes the shop at `path`: the same octets every time, and either all of it or nothing.
-/// Blocks for some tenths of a second; not for an async thread.
+/// Creates the shop at `path`: always the same bytes, and either completely or not at all. Blocks for some tenths
+/// of a second; not for an async thread.
 ///
 /// # Errors
-/// The kind [`AlreadyExists`](io::ErrorKind::AlreadyExists) when something is there already: a database is never
-/// replaced under those who have it open. Writing, renaming or flushing the file failed, or SQLite did.
+/// The kind [`AlreadyExists`](io::ErrorKind::AlreadyExists) if there is a file already: a database is never
+/// replaced while others may have it open. Writing, renaming or flushing the file failed, or SQLite did.
 pub fn create(path: &Path) -> io::Result<()> {
     make(path, fill_shop)
 }
 
-/// Makes the support of the shop's customers at `path`, as [`create`] makes the shop. Its customers and orders are those
-/// of a shop that nobody has changed.
+/// Creates the support of the shop's customers at `path`, as [`create`] creates the shop. Its customers and orders
+/// are those of an unmodified shop.
 ///
 /// # Errors
 /// As [`create`].
@@ -78,7 +78,7 @@ fn make(path: &Path, fill: impl FnOnce(&Connection, &Words) -> rusqlite::Result<
         flush_directory(path)
     });
     if made.is_err() {
-        // The first failure is the one to tell.
+        // The first error is the one to report.
         let _discarded = discard(&unfinished);
     }
     made
@@ -90,7 +90,7 @@ fn build(
     fill: impl FnOnce(&Connection, &Words) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
     let connection = Connection::open(path)?;
-    // Nobody else sees the file before it is whole: neither journal nor flushing is needed.
+    // The file is not visible to others before it is complete: neither journal nor flushing is needed.
     connection.pragma_update_and_check(None, "journal_mode", "off", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "off")?;
     connection.pragma_update(None, "foreign_keys", true)?;

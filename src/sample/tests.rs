@@ -1,4 +1,4 @@
-//! What the sample promises.
+//! Tests of the sample's promises.
 
 use std::path::PathBuf;
 use std::time::Duration;

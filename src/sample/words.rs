@@ -18,7 +18,7 @@ pub(super) struct Words {
     pub(super) support: Support,
 }
 
-/// Who answers customers, and in which language.
+/// The support agents, and their languages.
 #[derive(Deserialize)]
 pub(super) struct Support {
     /// Name, team and country.
@@ -27,7 +27,7 @@ pub(super) struct Support {
     pub(super) languages: BTreeMap<String, String>,
 }
 
-/// Where customers live, and what they are called there.
+/// Where customers live, and names used there.
 #[derive(Deserialize)]
 pub(super) struct Region {
     pub(super) country: String,
@@ -47,7 +47,7 @@ pub(super) struct Department {
     pub(super) shelves: Vec<Shelf>,
 }
 
-/// A category of the second level, and what is in it.
+/// A category of the second level, and its products.
 #[derive(Deserialize)]
 pub(super) struct Shelf {
     pub(super) name: String,

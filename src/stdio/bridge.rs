@@ -20,8 +20,8 @@ use super::subscription;
 use crate::mcp::envelope::{self, RpcError};
 use crate::mcp::model::{Id, Message, Params};
 
-/// How long what runs may go on when the input has ended: long enough for what is answered at once, so that messages
-/// can come from a file.
+/// How long running requests may continue after the end of the input: long enough for fast answers, so that
+/// messages can come from a file.
 const GRACE: Duration = Duration::from_secs(1);
 /// How often a stream is taken up again before its answer is given up.
 const RESUMES: usize = 20;
@@ -34,7 +34,7 @@ struct Inner {
     out: Outbox,
     sessions: Rc<Sessions>,
     requests: Requests,
-    /// Those that are worked on and have an end.
+    /// The requests in progress that end by themselves.
     tracker: TaskTracker,
     over: CancellationToken,
 }
@@ -64,7 +64,7 @@ impl Bridge {
             }
         };
         if body.trim_ascii_start().starts_with(b"[") {
-            // Which revisions take a batch is known where it goes to.
+            // The service knows which revisions accept a batch.
             let call = inner.call(None, "batch", body, false);
             return self.spawn(async move |inner| inner.carry_batch(call).await);
         }
@@ -114,14 +114,14 @@ impl Bridge {
         });
     }
 
-    /// Ends everything: what runs is cancelled at its source.
+    /// Ends everything: running requests are cancelled at their source.
     pub(super) async fn end(&self) {
         let inner = &self.0;
         inner.tracker.close();
         let _ = timeout(GRACE, inner.tracker.wait()).await;
         inner.over.cancel();
         inner.sessions.end().await;
-        // What was cancelled closes its connections.
+        // Cancelled requests close their connections.
         let _ = timeout(GRACE / 4, inner.tracker.wait()).await;
     }
 }
@@ -156,7 +156,7 @@ impl Inner {
         }
     }
 
-    /// Carries what says by itself all that is to be known.
+    /// Carries a message that is complete in itself.
     async fn carry_alone(&self, call: &Call, params: &Params) {
         let headers = call.stateless_headers(params);
         if call.method == subscription::LISTEN && call.id.is_some() {
@@ -198,7 +198,7 @@ impl Inner {
         }
     }
 
-    /// Carries a request in the session that there is, and in another one where the service has forgotten that.
+    /// Carries a request in the current session, and in another one if the service has forgotten that.
     async fn carry_in_session(&self, call: &Call, params: &Params) {
         self.sessions.note(&call.method, params, &call.body);
         let mut session = self.sessions.current().await;
@@ -234,7 +234,7 @@ impl Inner {
         }
     }
 
-    /// Follows an answer whose stream was closed before its end, which services do on purpose.
+    /// Resumes an answer whose stream was closed before its end, which services do on purpose.
     async fn resume(
         &self,
         call: &Call,
@@ -264,7 +264,7 @@ impl Inner {
         Ok(ForwardOutcome::Missing)
     }
 
-    /// Carries what wants no answer.
+    /// Carries a message without an answer.
     async fn notify(&self, call: Call) {
         let session = self.sessions.current().await;
         let headers = Sessions::headers(session.as_ref());
@@ -275,7 +275,7 @@ impl Inner {
         };
         match sent {
             Ok(response) if response.status().is_success() => {}
-            // What it is about has gone with its session.
+            // Its subject ended with its session.
             Ok(response) => log::info!("{} was answered with the status {}", call.method, response.status().as_u16()),
             Err(failure) => log::warn!("{} was not delivered: {}", call.method, failure.error().message),
         }

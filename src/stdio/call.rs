@@ -1,5 +1,5 @@
-//! One message of a client's on its way: what is sent with it, whether it was called off, and how its answer reaches
-//! the client.
+//! One message of a client in transit: its headers, whether it was cancelled, and how its answer reaches the
+//! client.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -28,13 +28,13 @@ pub(super) fn is_repeatable(method: &str) -> bool {
 /// A message that is carried.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
-    /// The request's id; none of what wants no answer.
+    /// The request's id; `None` for a message without an answer.
     pub(super) id: Option<Id>,
     pub(super) method: String,
     pub(super) body: Bytes,
-    /// Whether it says by itself of which revision it is.
+    /// Whether it names its protocol version itself.
     pub(super) is_stateless: bool,
-    /// Set when the client has called it off: it is told nothing more of it.
+    /// Set when the client has cancelled it: it gets no more messages about it.
     pub(super) is_silent: Rc<Cell<bool>>,
     /// Cancelled when it is to end.
     pub(super) over: CancellationToken,
@@ -51,7 +51,7 @@ pub(super) enum ForwardOutcome {
     Missing,
 }
 
-/// What of a message tells whether it is an answer.
+/// The members that show whether a message is an answer.
 #[derive(Deserialize)]
 struct Shape<'m> {
     #[serde(borrow)]
@@ -59,14 +59,14 @@ struct Shape<'m> {
     method: Option<&'m RawValue>,
 }
 
-/// What of a refusal is passed on.
+/// The part of a refusal that is passed on.
 #[derive(Deserialize)]
 struct Refusal {
     error: Box<RawValue>,
 }
 
 impl Call {
-    /// What a request of 2026-07-28 says in its headers too.
+    /// Returns the headers that repeat members of a request of 2026-07-28.
     pub(super) fn stateless_headers(&self, params: &Params) -> Headers {
         let version = params.version().map(|version| ("mcp-protocol-version", version.to_owned()));
         let name = mcp::subject_of(&self.method).and_then(|subject| params.text(subject));
@@ -75,7 +75,7 @@ impl Call {
         [Some(method), version.filter(|(_, version)| is_plain(version)), name].into_iter().flatten().collect()
     }
 
-    /// Tells the client of a failure, if it still wants to know.
+    /// Reports a failure to the client, unless it has cancelled the request.
     pub(super) async fn fail(&self, out: &Outbox, failure: Failure) {
         let error = failure.error();
         log::warn!("{}: {}", self.method, error.cause().unwrap_or(&error.message));
@@ -96,7 +96,7 @@ impl Call {
         }
     }
 
-    /// Passes on what the service answers. Whoever has sent a request gets an answer to it, and only one.
+    /// Passes on the service's answer. A request gets exactly one answer.
     ///
     /// # Errors
     /// It broke off.
@@ -109,7 +109,7 @@ impl Call {
         if status.is_success() && !body.is_empty() {
             self.say(out, body).await;
         } else if status.is_success() {
-            // A request that somebody else has cancelled, by ending its session.
+            // The request was cancelled by ending its session.
             let cancelled = Error::new(Kind::Abandoned, "the request was cancelled").hint("send it again");
             self.refuse(out, &RpcError::transport(crate::code(cancelled.kind), &cancelled)).await;
         } else {
@@ -118,10 +118,10 @@ impl Call {
         Ok(ForwardOutcome::Whole)
     }
 
-    /// A refusal by HTTP alone has no id, or names none where the body was not read: here it answers a request.
+    /// A refusal by HTTP alone has no id, or a null one if the body was not read: here it answers a request.
     async fn pass_on_refusal(&self, out: &Outbox, status: u16, body: &[u8]) {
         let words = String::from_utf8_lossy(body);
-        // What a message lacks its sender is told; what is wrong with the place or the token people should read.
+        // An error in the message is for its sender; a wrong address or token is for people to read.
         let level = if status == 400 || status == 404 { log::Level::Info } else { log::Level::Warn };
         log::log!(level, "{} was answered with the status {status}: {words}", self.method);
         let Some(id) = &self.id else { return };
@@ -147,7 +147,7 @@ impl Call {
                 Ok(Some(event)) => event,
                 Ok(None) => break,
                 Err(failure) if last.is_none() => return Err(failure),
-                // What was lost can be had again.
+                // The rest can be requested again.
                 Err(_) => break,
             };
             last = event.id.or(last);

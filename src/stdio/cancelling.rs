@@ -1,4 +1,4 @@
-//! The requests that are under way, by their ids: each can be called off, and all of them end with the process.
+//! The requests in progress, by their ids: each can be cancelled, and all of them end with the process.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -9,10 +9,11 @@ use tokio_util::sync::CancellationToken;
 use super::call::Call;
 use crate::mcp::model::Id;
 
-/// Requests under way at once. A service takes fewer of one caller: `server.max_calls_per_principal`.
+/// The maximal number of concurrent requests. A service accepts fewer of one caller:
+/// `server.max_calls_per_principal`.
 const MOST: usize = 2_000;
 
-/// One that is under way.
+/// A request in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     number: u64,
@@ -22,12 +23,12 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// The client wants to hear nothing more of it.
+    /// Suppresses further messages about it.
     pub(super) fn silence(&self) {
         self.is_silent.set(true);
     }
 
-    /// Ends it here: the service notices that nobody waits any more.
+    /// Ends it here: the service notices that its client has left.
     pub(super) fn end(&self) {
         self.over.cancel();
     }
@@ -48,7 +49,7 @@ pub(super) struct Entered<'a> {
 }
 
 impl Requests {
-    /// Notes a request; `None` where there are too many.
+    /// Adds a request; `None` if there are too many.
     pub(super) fn enter(&self, id: &Id, call: &Call) -> Option<Entered<'_>> {
         let mut running = self.running.borrow_mut();
         if running.len() >= MOST {

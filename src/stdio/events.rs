@@ -15,9 +15,9 @@ const RETRY: Duration = Duration::from_millis(500);
 /// One event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Event {
-    /// What names its place in the stream.
+    /// Its position in the stream.
     pub(super) id: Option<String>,
-    /// A message; empty in an event that only gives an id.
+    /// A message; empty in an event that only has an id.
     pub(super) data: Vec<u8>,
 }
 
@@ -32,7 +32,7 @@ impl Events {
         Self { response, parser: Parser::default() }
     }
 
-    /// The next event; `None` at the end of the stream.
+    /// Returns the next event; `None` at the end of the stream.
     ///
     /// # Errors
     /// The stream broke off.

@@ -1,5 +1,5 @@
-//! Messages as lines, each read and written on a thread of its own: pipes block, and a thread that waits for a client
-//! must not hold up the end of the process.
+//! Messages as lines, read and written on threads of their own: pipes block, and a thread that waits for a client
+//! must not delay the end of the process.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::thread;
@@ -17,13 +17,13 @@ pub(super) const LONGEST: usize = 64 * 1024 * 1024;
 const WAITING: usize = 16;
 /// Bytes that are read at once.
 const BLOCK: usize = 64 * 1024;
-/// How long what was said last may take to be written to a client that may have left.
+/// How long writing the last messages may take, since the client may have left.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// One line of a client's.
 #[derive(Debug, PartialEq)]
 pub(super) enum Frame {
-    /// A message, whatever it is.
+    /// A message of any kind.
     Message(Bytes),
     /// One that is longer than [`LONGEST`], with its id where it has one.
     TooLong(Option<Id>),
@@ -93,12 +93,12 @@ fn next(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Frame>> {
 pub(super) struct Outbox(mpsc::Sender<Bytes>);
 
 impl Outbox {
-    /// Sends a message, when those before it are on their way. A client that has left is told nothing.
+    /// Queues a message after the previous ones. Ignored if the client has left.
     pub(super) async fn send(&self, message: impl Into<Bytes>) {
         let _ = self.0.send(message.into()).await;
     }
 
-    /// Completes when nobody reads any more.
+    /// Completes when the output is not read any more.
     pub(super) async fn closed(&self) {
         self.0.closed().await;
     }
@@ -124,7 +124,7 @@ pub(super) fn outgoing(mut output: impl Write + Send + 'static) -> (Outbox, Writ
     thread::spawn(move || {
         while let Some(message) = messages.blocking_recv() {
             let written = write(&mut output, &message).and_then(|()| {
-                // Whoever waits for the next message waits for this one too.
+                // A reader waiting for the next message waits for this one too.
                 if messages.is_empty() { output.flush() } else { Ok(()) }
             });
             if let Err(error) = written {
@@ -139,7 +139,7 @@ pub(super) fn outgoing(mut output: impl Write + Send + 'static) -> (Outbox, Writ
     (Outbox(sender), Writer(finished))
 }
 
-/// Writes a message as one line. In JSON a line's end stands between values only, where a space means the same.
+/// Writes a message as one line. In JSON a line end can only be between values, where it equals a space.
 fn write(output: &mut impl Write, message: &[u8]) -> io::Result<()> {
     let mut rest = message;
     while let Some(end) = memchr::memchr2(b'\n', b'\r', rest) {

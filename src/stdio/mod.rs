@@ -1,6 +1,6 @@
-//! The launched form of the protocol: a client starts us as its own process, and speaks lines of JSON on our standard
-//! input and output (MCP, stdio transport). Every message is carried to an MCP endpoint over HTTP, which is a service
-//! that runs elsewhere, or one in this very process: what a message means is decided there, and nowhere here.
+//! The stdio transport of MCP: a client starts this program as its own process, and sends lines of JSON through
+//! standard input and output. Every message is carried to an MCP endpoint over HTTP, of a service that runs
+//! elsewhere or in this process: messages are interpreted only there.
 
 mod bridge;
 mod call;
@@ -21,8 +21,9 @@ use bridge::Bridge;
 pub use server::Server;
 pub use token_provider::{Bearer, TokenProvider};
 
-/// Carries the lines of `input` to `server` and its messages to `output`, until the input ends, nobody reads the
-/// output any more, or `stop` completes. What runs then is cancelled at its source. Must run inside an actix system.
+/// Carries the lines of `input` to `server` and its messages to `output`, until the input ends, the output is
+/// closed, or `stop` completes. Running requests are then cancelled at their source. Must run inside an actix
+/// system.
 pub async fn run(
     server: Server,
     input: impl Read + Send + 'static,

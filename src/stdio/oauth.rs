@@ -1,5 +1,5 @@
-//! The client's half of OAuth 2.1, for somebody who sits in front of a browser: where to ask (RFC 9728, RFC 8414), as
-//! whom (RFC 7591), and how a code or a refresh token becomes an access token. Where tokens are kept is not known here.
+//! The client side of OAuth 2.1, for a person with a browser: discovery (RFC 9728, RFC 8414), registration (RFC
+//! 7591), and exchanging a code or a refresh token for an access token. Where tokens are stored is not known here.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ struct Resource {
     authorization_servers: Vec<String>,
 }
 
-/// Whoever gives access to it (RFC 8414 §2).
+/// The authorization server (RFC 8414 §2).
 #[derive(Deserialize)]
 struct Issuer {
     #[serde(rename = "issuer")]
@@ -47,18 +47,18 @@ pub struct Authorization {
     issuer: Issuer,
 }
 
-/// What a person is asked, and what proves that the answer is ours.
+/// The question to a person, and what proves that the answer belongs to it.
 pub struct AuthorizationPrompt {
-    /// What the browser is to open.
+    /// The address that the browser opens.
     pub address: String,
-    /// Comes back with the answer.
+    /// Returned with the answer.
     pub state: String,
     verifier: String,
     redirect: String,
     client: String,
 }
 
-/// What was given.
+/// The tokens that were issued.
 #[derive(Clone, Deserialize, Serialize)]
 pub struct Tokens {
     /// Is shown with each request.
@@ -73,17 +73,17 @@ pub struct Tokens {
 
 /// Why there are no tokens.
 pub enum Ungranted {
-    /// What was shown is not good any more: somebody has to be asked.
+    /// The code or token is no longer valid: a person has to be asked.
     Ended(Error),
     /// Something else went wrong.
     Failed(Error),
 }
 
 impl Authorization {
-    /// Finds out who gives access to the MCP endpoint at `url`.
+    /// Finds the authorization server of the MCP endpoint at `url`.
     ///
     /// # Errors
-    /// The server does not say so, or says what cannot be true.
+    /// The server does not name it, or its metadata is invalid.
     pub async fn discover(url: &str) -> Result<Self> {
         let endpoint = Url::parse(url).map_err(|error| Error::invalid(format!("--server: {error}")))?;
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT);
@@ -92,7 +92,7 @@ impl Authorization {
         let resource: Resource = fetch(http.get(described)).await?;
         let own = Url::parse(&resource.resource).map_err(|_| odd("names no resource"))?;
         if own.origin() != endpoint.origin() {
-            // A token for another service is not shown to this one (RFC 9728 §3.3).
+            // A token for another service must not be sent to this one (RFC 9728 §3.3).
             return Err(Error::invalid(format!("the server calls itself {}", own.origin().ascii_serialization()))
                 .hint("give that address with --server"));
         }
@@ -111,7 +111,7 @@ impl Authorization {
         Ok(Self { http, resource: resource.resource, issuer: found })
     }
 
-    /// Who gives access.
+    /// Returns the authorization server's name.
     pub fn issuer(&self) -> &str {
         &self.issuer.name
     }
@@ -140,10 +140,10 @@ impl Authorization {
         registered["client_id"].as_str().map(str::to_owned).ok_or_else(by_hand)
     }
 
-    /// What the person is asked, whose answer goes to `redirect`.
+    /// Makes the question to a person, whose answer goes to `redirect`.
     ///
     /// # Errors
-    /// The server's address for that is none.
+    /// The server's authorization endpoint is not an address.
     pub fn question(&self, client: &str, redirect: &str) -> Result<AuthorizationPrompt> {
         let secret =
             || BASE64_URL_SAFE_NO_PAD.encode([*Uuid::new_v4().as_bytes(), *Uuid::new_v4().as_bytes()].concat());

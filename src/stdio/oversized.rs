@@ -15,7 +15,7 @@ pub(super) struct IdScanner {
     is_escaped: bool,
     /// The text that was read last within the message's own object, as far as it matters.
     text: Vec<u8>,
-    /// What stands behind `"id":`, from there on.
+    /// The text after `"id":`, from there on.
     value: Option<Vec<u8>>,
     is_read: bool,
 }

@@ -1,5 +1,5 @@
-//! The MCP endpoint that messages are carried to, over HTTP: who calls there, and what is done when it cannot be
-//! reached. What the messages are is not known here.
+//! The MCP endpoint that messages are carried to, over HTTP: the credential, and what is done if it cannot be
+//! reached. The content of messages is not known here.
 
 use std::cell::Cell;
 use std::error::Error as _;
@@ -16,12 +16,12 @@ use tokio::time::{Instant, sleep};
 use super::token_provider::TokenProvider;
 use portico_actors::loopback;
 
-/// What is accepted in answers.
+/// The accepted media types of answers.
 pub(super) const STREAM: &str = "text/event-stream";
 const EITHER: &str = "application/json, text/event-stream";
 const JSON: &str = "application/json";
 
-/// How long a service that was never reached is waited for: whoever has started us wants to know.
+/// How long to wait for a service that was never reached: the parent process needs to know.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 /// How long one is waited for that was there before, and may be starting again.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,24 +30,24 @@ const DELAY: Duration = Duration::from_millis(50);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 /// How long an attempt to connect may take.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a connection that nobody uses is kept: shorter than the service keeps it.
+/// How long an unused connection is kept: shorter than the service keeps it.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The request did not get there: nothing was done.
+    /// The request was not delivered: nothing was done.
     Unreached(String),
-    /// The connection broke: what was asked for may have been done, or not.
+    /// The connection broke: the request may have been executed, or not.
     Broken(String),
-    /// There is no credential to show.
+    /// There is no credential.
     Credential(Error),
 }
 
 impl Failure {
-    /// What the HTTP library says.
+    /// Converts an error of the HTTP library.
     pub(super) fn from_error(error: &reqwest::Error) -> Self {
-        // Its own words name the address alone; what is underneath says why.
+        // Its own text contains only the address; the underlying cause says why.
         let mut cause = error.source();
         while let Some(deeper) = cause.and_then(|cause| cause.source()) {
             cause = Some(deeper);
@@ -56,7 +56,7 @@ impl Failure {
         if error.is_connect() { Self::Unreached(words) } else { Self::Broken(words) }
     }
 
-    /// The failure as a client is told of it.
+    /// Returns the error for the client.
     pub(super) fn error(self) -> Error {
         match self {
             Self::Credential(error) => error,
@@ -73,7 +73,7 @@ impl Failure {
     }
 }
 
-/// What is sent beside a body.
+/// The headers beside a body.
 pub(super) type Headers = Vec<(&'static str, String)>;
 
 /// One MCP endpoint.
@@ -90,9 +90,9 @@ fn is_here(url: &str) -> bool {
     reqwest::Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(loopback::is_host))
 }
 
-/// Who sends our requests.
+/// Returns the HTTP client.
 fn client() -> reqwest::ClientBuilder {
-    // What a session says of itself goes with its requests: nobody else is to be sent there.
+    // A session's id goes with its requests: they must not be sent elsewhere.
     reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT)

@@ -35,7 +35,7 @@ const VERSION: &str = "mcp-protocol-version";
 /// One session at the service.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// None where the service keeps none.
+    /// `None` if the service keeps no sessions.
     id: Option<String>,
     version: String,
     capabilities: Value,
@@ -52,7 +52,7 @@ impl Session {
     }
 }
 
-/// What a new session has to be told for the client to find it as the one before.
+/// The messages that a new session needs to be equivalent to the previous one.
 #[derive(Default)]
 struct SessionReplay {
     handshake: Bytes,
@@ -64,7 +64,7 @@ struct SessionReplay {
 pub(super) struct Sessions {
     server: Rc<Server>,
     out: Outbox,
-    /// Held while a session is begun: what comes behind a handshake waits for it.
+    /// Held while a session is started: messages after a handshake wait for it.
     current: tokio::sync::Mutex<Option<Rc<Session>>>,
     kept: RefCell<SessionReplay>,
     listening: RefCell<Option<AbortOnDropHandle<()>>>,
@@ -86,12 +86,12 @@ impl Sessions {
         self.current.lock().await.clone()
     }
 
-    /// What a request in `session` says in its headers.
+    /// Returns the headers of a request in `session`.
     pub(super) fn headers(session: Option<&Rc<Session>>) -> Headers {
         session.map(|session| session.headers()).unwrap_or_default()
     }
 
-    /// Carries the client's handshake, and gives what it is answered with: a body, or a response that begins nothing.
+    /// Carries the client's handshake. Returns its answer: a body, or a response that starts no session.
     pub(super) async fn begin(self: &Rc<Self>, handshake: &Bytes) -> Result<Result<Bytes, Response>, Failure> {
         let mut current = self.current.lock().await;
         if let Some(before) = current.take() {
@@ -124,11 +124,11 @@ impl Sessions {
         Ok(Ok((version.map(|version| Rc::new(Session { id, version, capabilities })), body)))
     }
 
-    /// Another session in the place of `lost`, which the service does not know any more; or the one that somebody
-    /// else has begun meanwhile.
+    /// Returns another session in place of `lost`, which the service does not know any more; or one that was
+    /// started meanwhile.
     ///
     /// # Errors
-    /// There is none like it to be had.
+    /// An equivalent one cannot be started.
     pub(super) async fn renew(self: &Rc<Self>, lost: &Rc<Session>) -> Result<Option<Rc<Session>>, Failure> {
         let mut current = self.current.lock().await;
         match &*current {
@@ -159,7 +159,7 @@ impl Sessions {
         Ok(Some(begun))
     }
 
-    /// Says in a new session what the client has said in the one before.
+    /// Repeats the client's settings of the previous session in a new one.
     async fn restore(&self, session: &Session) -> Result<(), Failure> {
         let messages: Vec<Bytes> = {
             let kept = self.kept.borrow();
@@ -174,7 +174,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// What may have changed while there was no session.
+    /// Announces changes that may have happened without a session.
     async fn announce_changes(&self, session: &Session) {
         for list in ListKind::ALL {
             if session.announces(list.capability()) {
@@ -188,7 +188,7 @@ impl Sessions {
         }
     }
 
-    /// Notes what a new session will have to be told.
+    /// Stores the messages that a new session will need.
     pub(super) fn note(&self, method: &str, params: &Params, body: &Bytes) {
         let mut kept = self.kept.borrow_mut();
         match method {
@@ -212,7 +212,7 @@ impl Sessions {
         self.server.get(&headers).await
     }
 
-    /// Listens to what a session is told, as long as it is the current one.
+    /// Listens to a session's notifications, as long as it is the current one.
     fn listen(self: &Rc<Self>, session: Rc<Session>) {
         if session.id.is_none() {
             return;
@@ -240,7 +240,7 @@ impl Sessions {
                     }
                 }
                 Ok(response) if response.status().as_u16() == 404 => {
-                    // On its own: what begins another session ends this listening.
+                    // In a task of its own: starting another session ends this listening.
                     drop(actix::spawn(async move {
                         if let Err(failure) = self.renew(&session).await {
                             log::warn!("{}", failure.error().message);
@@ -249,7 +249,7 @@ impl Sessions {
                     return;
                 }
                 Ok(response) if [400, 405, 406].contains(&response.status().as_u16()) => {
-                    // What named the place where the stream broke may not be known any more.
+                    // The position where the stream broke may not be known any more.
                     if last.take().is_none() {
                         return;
                     }
@@ -261,7 +261,7 @@ impl Sessions {
         }
     }
 
-    /// Ends the session, and with it what runs in it.
+    /// Ends the session, and with it its running requests.
     pub(super) async fn end(&self) {
         self.listening.borrow_mut().take();
         // A handshake that is not over by now is not waited for.

@@ -1,5 +1,5 @@
-//! `subscriptions/listen` of 2026-07-28: a stream without an end. One that ends all the same, since its service was
-//! started again, is opened anew, and the client told of what it may have missed.
+//! `subscriptions/listen` of 2026-07-28: an endless stream. If it ends because its service was restarted, it is
+//! opened again, and the client is notified of everything it may have missed.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const STEADY: Duration = Duration::from_secs(10);
 
 const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What the service has acknowledged.
+/// The service's acknowledgement.
 struct Acknowledged(Value);
 
 impl Acknowledged {
@@ -35,7 +35,7 @@ impl Acknowledged {
         is_one.then(|| Self(message["params"].take()))
     }
 
-    /// The messages that tell of every change that is listened for.
+    /// Returns the notifications of every change that is listened for.
     fn changes(&self) -> Vec<Vec<u8>> {
         let meta = json!({META_SUBSCRIPTION: self.0["_meta"][META_SUBSCRIPTION]});
         let notifications = &self.0["notifications"];
@@ -57,7 +57,7 @@ pub(super) async fn carry(server: &Server, out: &Outbox, call: &Call, headers: &
             Ok(response) if response.status().is_success() && is_stream(&response) => {
                 let mut events = Events::new(response);
                 while let Ok(Some(event)) = events.next().await {
-                    // At its end the service answers the request: this process goes on.
+                    // At its end the service answers the request; this process continues.
                     if event.data.is_empty() || call.is_answered_by(&event.data) {
                         continue;
                     }

@@ -1,26 +1,27 @@
-//! What is shown to the service with each request.
+//! The credential sent to the service with each request.
 
 use async_trait::async_trait;
 use portico_actors::error::Result;
 use secrecy::SecretString;
 
-/// Who calls.
+/// Provides the token of the caller.
 #[async_trait(?Send)]
 pub trait TokenProvider {
-    /// The token to show; whoever has none yet gets one.
+    /// Returns the token; obtains one if there is none yet.
     ///
     /// # Errors
-    /// There is none to be had.
+    /// No token can be obtained.
     async fn token(&self) -> Result<SecretString>;
 
-    /// Another one in the place of `refused`, which the service does not take; `None` where there is no other one.
+    /// Returns another token in place of `refused`, which the service does not accept; `None` if there is no other
+    /// one.
     ///
     /// # Errors
-    /// There should be one, and it is not to be had.
+    /// There should be one, and it cannot be obtained.
     async fn renewed(&self, refused: &SecretString) -> Result<Option<SecretString>>;
 }
 
-/// A token that somebody gave: one that the service refuses stays refused.
+/// A given token: if the service refuses it, there is no other one.
 pub struct Bearer(pub SecretString);
 
 #[async_trait(?Send)]

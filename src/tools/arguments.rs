@@ -13,7 +13,7 @@ use super::offer::{Offer, ResolvedCall, caps, timeout};
 use crate::encode::{Caps, FORMATS, Format, TruncationHint};
 use crate::fields::Fields;
 
-/// Reads the arguments of the tool with `operation`; `options` says what instructions tell of the tools.
+/// Reads the arguments of the tool with `operation`; `options` describes the tools for instructions.
 pub(super) fn resolve(
     operation: Operation,
     mut fields: Fields,
@@ -81,7 +81,7 @@ fn sought(metadata: MetadataKind, fields: &mut Fields) -> Result<(Vec<String>, O
             let objects = text.or_else(|_| serde_json::from_str::<Vec<String>>(value.get())).map_err(|_| {
                 Error::invalid(format!("{name}: give a string: a name, a pattern, or several of these with commas"))
             })?;
-            // A client sends what was left empty as an empty text.
+            // A client sends an empty field as an empty text.
             Ok(objects.into_iter().filter(|name| !name.trim().is_empty()).collect())
         },
     )?;
@@ -169,7 +169,7 @@ fn asked_caps(fields: &mut Fields, offer: &Offer<'_>, rest: TruncationHint) -> R
             }
             TruncationHint::Parameters => "ask for fewer, or leave maxRows out",
         })),
-        // Who asks for more rows than are shown has room for their bytes.
+        // A request for more rows also gets the space for their bytes.
         Some(rows) if rows > caps.rows => Ok(Caps { rows, bytes: offer.bounds.max_bytes, ..caps }),
         Some(rows) => Ok(Caps { rows, ..caps }),
         None => Ok(caps),

@@ -1,4 +1,4 @@
-//! Every tool of a connection, wherever it comes from: listed, and resolved to operations.
+//! All tools of a connection, of any origin: lists them, and resolves calls to operations.
 
 use portico_actors::call::{InstructionsOptions, Limits, Op};
 use portico_actors::error::{Error, Result};
@@ -16,7 +16,7 @@ use super::source_tools::{self, SourceTool};
 use crate::encode::{Caps, Format, TruncationHint};
 use crate::fields::Fields;
 
-/// One tool of a connection, wherever it comes from.
+/// A tool of a connection, of any origin.
 enum Tool<'a> {
     Fixed(&'static Definition),
     Own(&'a OwnTool),
@@ -56,7 +56,7 @@ impl Tool<'_> {
         }
     }
 
-    /// The object that `tools/list` shows, where `left_out` of those made from the source are not.
+    /// Returns the object for `tools/list`, where `left_out` of the tools made from the source are missing.
     fn describe(&self, offers: &[Offer<'_>], left_out: usize) -> Value {
         match self {
             Self::Fixed(tool) => tool.describe(offers, left_out),
@@ -65,8 +65,8 @@ impl Tool<'_> {
         }
     }
 
-    /// A call of it for the connection of `offer`, which has the place `of` among `offers`, where `filter` says what is
-    /// listed.
+    /// Resolves a call of it for the connection of `offer`, which has the index `of` among `offers`; `filter`
+    /// selects what is listed.
     fn call(
         &self,
         offers: &[Offer<'_>],
@@ -82,7 +82,7 @@ impl Tool<'_> {
             Self::Own(tool) => tool.call(fields)?,
             Self::Made(tool) => Op::Procedure(tool.call(fields)?),
         };
-        // It has arguments of its own, and none that asks for more.
+        // It has its own arguments, and none of them asks for more rows.
         let caps = caps(offer, TruncationHint::Parameters);
         let caps = Caps { rows_bound: caps.rows, ..caps };
         let limits = Limits { rows: Some(caps.rows), ..Limits::default() };
@@ -93,12 +93,12 @@ impl Tool<'_> {
 /// A tool as it is called at an address.
 pub struct ResolvedTool<'a> {
     tool: Tool<'a>,
-    /// The connection whose own it is, by its place among the offers; `None` of a tool that every connection has.
+    /// The index of the offer whose own tool it is; `None` for a tool that every connection has.
     pub of: Option<usize>,
 }
 
 impl ResolvedTool<'_> {
-    /// Understands a call with these arguments for the connection that has the place `of` among `offers`, at an address
+    /// Resolves a call with these arguments for the connection with the index `of` among `offers`, at an address
     /// that lists what passes `filter`.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl ResolvedTool<'_> {
         self.tool.call(offers, of, offer, filter, arguments)
     }
 
-    /// What it does.
+    /// Returns its operation.
     pub fn operation(&self) -> Operation {
         self.tool.operation()
     }
@@ -124,8 +124,8 @@ impl ResolvedTool<'_> {
     }
 }
 
-/// The connection's own tools that are not switched off, in the order in which they are listed.
-/// Those of the source are made when it comes to them: there may be thousands.
+/// Returns the connection's own tools that are not disabled, in their listed order. Those of the source are made
+/// lazily: there may be thousands.
 fn own_tools<'o, 'a>(offer: &'o Offer<'a>) -> impl Iterator<Item = Tool<'a>> + use<'o, 'a> {
     let make = || offer.profile.map(|profile| source_tools::make(profile, offer.own)).unwrap_or_default();
     let made = std::iter::once_with(make).flatten().map(Tool::Made);
@@ -143,7 +143,7 @@ fn fixed(offers: &[Offer<'_>]) -> impl Iterator<Item = &'static Definition> {
     DEFINITIONS.iter().filter(|tool| offers.iter().any(|offer| is_there(offer, &Tool::Fixed(tool))))
 }
 
-/// The own tools of several connections under their names at one address, those of an administrator first.
+/// Returns the own tools of several connections under their names at one address, those of an administrator first.
 fn own_of_several<'a>(offers: &[Offer<'a>]) -> Vec<(String, ResolvedTool<'a>)> {
     let all = offers
         .iter()
@@ -158,9 +158,9 @@ fn own_of_several<'a>(offers: &[Offer<'a>]) -> Vec<(String, ResolvedTool<'a>)> {
     names.into_iter().zip(all).collect()
 }
 
-/// The tools that `offers` hold and `filter` lets through, in their fixed order, each as the
-/// object that `tools/list` shows. Of those made from a source so many as its connection lists, the first by name,
-/// unless `filter` asks for these. `with_schemas` tells what results look like.
+/// Returns the tools of `offers` that pass `filter`, in their fixed order, each as the object for `tools/list`.
+/// Tools made from a source are limited to the number that its connection lists, the first by name, unless `filter`
+/// asks for these. `with_schemas` includes output schemas.
 pub fn list(offers: &[Offer<'_>], filter: &Filter, with_schemas: bool) -> Vec<Value> {
     let passes = |tool: &Tool<'_>| filter.passes(tool.kind(), tool.operation());
     let may = |offer: &Offer<'_>, tool: &Tool<'_>| offer.may_write() || !tool.writes();
@@ -189,7 +189,7 @@ pub fn list(offers: &[Offer<'_>], filter: &Filter, with_schemas: bool) -> Vec<Va
     listed
 }
 
-/// Of `made` so many as the connection of each lists, the first by name; and the number of the others.
+/// Returns as many of `made` as the connection of each lists, the first by name; and the number of the others.
 fn first_of_each<'a>(
     offers: &[Offer<'_>],
     mut made: Vec<(String, ResolvedTool<'a>)>,
@@ -218,7 +218,7 @@ fn first_of_each<'a>(
     (made, left_out)
 }
 
-/// A tool of one of several connections: with its name at their address, and with whose it is.
+/// Adds its connection and its unique name to a tool of one of several connections.
 fn told_apart(mut tool: Value, name: &str, offer: &Offer<'_>) -> Value {
     let about = tool["description"].as_str().unwrap_or_default();
     let what = if offer.is_workspace { "Workspace" } else { "Connection" };
@@ -227,7 +227,7 @@ fn told_apart(mut tool: Value, name: &str, offer: &Offer<'_>) -> Value {
     tool
 }
 
-/// What `get_instructions` says of the tools that are listed to this caller for the connection of `offer`.
+/// Describes the tools listed to this caller for the connection of `offer`, for `get_instructions`.
 fn options(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, filter: &Filter) -> InstructionsOptions {
     let fixed = DEFINITIONS.iter().filter(|tool| tool.is_there(offer) && (offer.may_write() || !tool.writes()));
     let fixed = fixed.filter(|tool| filter.passes(tool.kind(), tool.operation));
@@ -241,8 +241,8 @@ fn options(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, filter: &Filter) 
     }
 }
 
-/// The administrator's own tools of the connection of `offer`, as far as its caller may use them and `filter` lets them
-/// through: their names at this address, and what they are for.
+/// Returns the administrator's own tools of the connection of `offer` that its caller may use and that pass
+/// `filter`: their names at this address, and their purpose.
 fn administrators(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, filter: &Filter) -> Vec<(String, String)> {
     let may = |tool: &OwnTool| offer.may_write() || !tool.writes();
     let told = |name: String, tool: &Tool<'_>| match tool {
@@ -263,7 +263,7 @@ fn administrators(offers: &[Offer<'_>], of: usize, offer: &Offer<'_>, filter: &F
     }
 }
 
-/// Finds the tool that is called `name` at the address of `offers`.
+/// Finds the tool with the name `name` at the address of `offers`.
 ///
 /// # Errors
 /// [`Kind::NotFound`](portico_actors::error::Kind::NotFound): there is no such tool here.
@@ -298,7 +298,7 @@ pub fn find<'a>(offers: &[Offer<'a>], name: &str) -> Result<ResolvedTool<'a>> {
     })
 }
 
-/// The names of those that run a statement or a procedure of the caller's.
+/// Returns the names of the tools that run a statement or a procedure of the caller's.
 pub fn executing_names() -> impl Iterator<Item = &'static str> {
     fixed_names().filter(|name| name.starts_with("execute_"))
 }

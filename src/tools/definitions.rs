@@ -13,24 +13,23 @@ pub(super) struct Definition {
     pub(super) operation: Operation,
     title: &'static str,
     description: &'static str,
-    /// What it takes. `catalogName` is declared where there are several connections, and understood everywhere; so is
-    /// `format`.
+    /// Its arguments. `catalogName` is declared for several connections, and accepted everywhere; so is `format`.
     arguments: &'static [&'static str],
 }
 
 const CATALOG: &str = "catalogName";
 const SCHEMA: &str = "schemaName";
-/// What every tool that runs a statement takes.
+/// The arguments of every tool that runs a statement.
 const STATEMENT: [&str; 5] = ["query", "parameters", "defaultSchema", "maxRows", "timeout"];
-/// What those that may write take too: they try it out.
+/// The arguments of tools that may write: with a dry run.
 const WRITING: [&str; 6] = ["query", "parameters", "defaultSchema", "maxRows", "timeout", "dryRun"];
-/// And those that may change every row of a table.
+/// The arguments of tools that may change every row of a table.
 const CHANGING: [&str; 7] = ["query", "parameters", "defaultSchema", "maxRows", "timeout", "all", "dryRun"];
 /// Arguments that have to be given.
 const REQUIRED: [&str; 2] = ["query", "procedure"];
 
-/// Every tool, in the order in which they are listed. Each description says what cannot be guessed, and no more: an
-/// agent pays for every word, again at each turn.
+/// All fixed tools, in their listed order. Each description says only what cannot be guessed: an agent pays for
+/// every word, again at each turn.
 pub(super) const DEFINITIONS: [Definition; 12] = [
     Definition {
         operation: Operation::GetInstructions,
@@ -122,7 +121,7 @@ impl Definition {
         format!("{} {more}", self.description).into()
     }
 
-    /// Its name is the word for what it does.
+    /// Returns its name, which is that of its operation.
     pub(super) fn name(&self) -> &'static str {
         self.operation.as_str()
     }
@@ -182,7 +181,7 @@ pub(super) fn executing(offer: &Offer<'_>) -> Vec<&'static str> {
     there.filter(|name| name.starts_with("execute_")).collect()
 }
 
-/// The schema of one argument: the same words mean the same everywhere. What a name says by itself is not said again.
+/// Returns the schema of one argument, with the same text everywhere. What its name says is not repeated.
 fn argument(name: &str, offer: &Offer<'_>) -> Value {
     match name {
         "query" => json!({"type": "string", "description": "One statement; @name: a value of parameters"}),

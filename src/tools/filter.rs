@@ -1,12 +1,12 @@
-//! The query parameters of an MCP address (`docs/mcp.md`): `tools` and `ops`, which narrow `tools/list`, and
-//! `structured`, which says what a result is sent as.
+//! The query parameters of an MCP address (`docs/mcp.md`): `tools` and `ops`, which filter `tools/list`, and
+//! `structured`, which selects the form of results.
 
 use portico_actors::error::{Error, Result};
 use portico_actors::near;
 
 use super::kind::{OPERATIONS, Operation, TYPES, Type};
 
-/// Which tools are listed, absent lists let everything through; and what a result is sent as.
+/// Which tools are listed (absent lists filter nothing), and the form of results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
     types: Option<Vec<Type>>,
@@ -22,7 +22,7 @@ pub enum Structured {
     Auto,
     /// To every client.
     Always,
-    /// To none.
+    /// Never.
     Never,
 }
 
@@ -30,8 +30,7 @@ const STRUCTURED: [(&str, Structured); 3] =
     [("auto", Structured::Auto), ("always", Structured::Always), ("never", Structured::Never)];
 
 impl Filter {
-    /// Reads decoded query parameters. Of several with one name the first counts; nothing is
-    /// trimmed or folded.
+    /// Reads decoded query parameters. Of several with one name the first counts; nothing is trimmed or folded.
     ///
     /// # Errors
     /// An empty value, an empty element or an unknown word, naming parameter and value.
@@ -48,7 +47,7 @@ impl Filter {
         Ok(Self { types, operations, structured: structured.unwrap_or_default() })
     }
 
-    /// What a result is sent as.
+    /// Returns the form of results.
     pub fn structured(&self) -> Structured {
         self.structured
     }
@@ -72,7 +71,7 @@ fn read_word<T: Copy>(parameter: &str, value: &str, known: &[(&str, T)]) -> Resu
     meaning(parameter, value, value, known, "give one of")
 }
 
-/// What `word` of `value` means.
+/// Returns the meaning of `word` of `value`.
 fn meaning<T: Copy>(parameter: &str, value: &str, word: &str, known: &[(&str, T)], takes: &str) -> Result<T> {
     known.iter().find(|(name, _)| *name == word).map(|(_, meaning)| *meaning).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();

@@ -1,6 +1,6 @@
-//! What tools are and do: the words of the query parameters `tools` and `ops` (`docs/mcp.md`).
+//! The origins and operations of tools: the words of the query parameters `tools` and `ops` (`docs/mcp.md`).
 
-/// Where a tool comes from; the words of the `tools` query parameter.
+/// The origin of a tool; the words of the `tools` query parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// Made by Portico for every connection.
@@ -11,7 +11,7 @@ pub enum Type {
     Source,
 }
 
-/// What a tool does; the words of the `ops` query parameter.
+/// The operation of a tool; the words of the `ops` query parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the words are the documentation: docs/mcp.md
 pub enum Operation {

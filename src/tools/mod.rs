@@ -1,5 +1,5 @@
-//! The catalogue of tools: what a caller of one connection may use, filtered, listed and resolved
-//! to operations. A tool is a row in a table; no protocol is known here.
+//! The catalogue of tools: what a caller of one connection may use, filtered, listed and resolved to operations. A
+//! tool is a row in a table; no protocol is known here.
 
 pub(crate) mod arguments;
 mod catalogue;

@@ -1,4 +1,4 @@
-//! Names of tools and prompts: none longer than every client takes, each once at its address.
+//! Names of tools and prompts: short enough for every client, and unique at their address.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +27,7 @@ pub fn distinct(things: &[(&str, &str)], taken: impl IntoIterator<Item = String>
         *count.entry(*name).or_default() += 1;
     }
     let is_shared = |name: &str| count.get(name).is_some_and(|count| *count > 1);
-    // What keeps its own name goes first, so that no other one is given it.
+    // Tools that keep their own name go first, so that no other one gets it.
     taken.extend(things.iter().filter(|(_, name)| !is_shared(name)).map(|(_, name)| (*name).to_owned()));
     let named = things.iter().map(|(connection, name)| {
         if is_shared(name) { unique(&format!("{connection}_{name}"), &mut taken) } else { (*name).to_owned() }

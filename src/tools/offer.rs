@@ -1,4 +1,4 @@
-//! For whom the catalogue of tools is made, and what a call of a tool becomes.
+//! The offer that tools are made for, and the operation that a tool call becomes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,21 +21,21 @@ pub struct Offer<'a> {
     pub connection: &'a str,
     /// Whether it is a workspace.
     pub is_workspace: bool,
-    /// Whether the connection may write at all.
+    /// Whether the connection may write.
     pub access: Access,
-    /// What the source said of itself, once it was up.
+    /// The source's profile, once it was up.
     pub profile: Option<&'a Arc<Profile>>,
     /// The caller.
     pub by: &'a Principal,
     /// The caller's role in the database, where callers have any.
     pub role: Option<&'a str>,
-    /// What an administrator switched off.
+    /// What an administrator has disabled.
     pub switches: &'a Switches,
     /// The administrator's own tools.
     pub own: &'a [OwnTool],
     /// Tokens of the instructions at most.
     pub instructions_tokens: usize,
-    /// Whether the rows of small lookup tables are told.
+    /// Whether instructions include the rows of small lookup tables.
     pub lookup_rows: bool,
     /// How much of a result, and how many tools, a caller is shown.
     pub bounds: Bounds,
@@ -52,7 +52,7 @@ pub struct Bounds {
     pub tool_rows: u64,
     /// Bytes of a result where the call does not ask for more rows.
     pub tool_bytes: usize,
-    /// Tools made from the source that are listed at most; none is all.
+    /// The maximal number of listed tools made from the source; 0 means all.
     pub max_source_tools: usize,
 }
 
@@ -82,9 +82,9 @@ impl Bounds {
 /// A call of a tool, understood.
 #[derive(Debug)]
 pub struct ResolvedCall {
-    /// What the tool does, in one word.
+    /// The operation of the tool, in one word.
     pub operation: Operation,
-    /// What to ask of the connection.
+    /// The operation for the connection.
     pub op: Op,
     /// How much may be spent on it.
     pub limits: Limits,
@@ -95,7 +95,7 @@ pub struct ResolvedCall {
 }
 
 impl Offer<'_> {
-    /// Whether anybody may write here.
+    /// Returns true if the connection can be written to.
     pub(super) fn is_writable(&self) -> bool {
         self.access == Access::ReadWrite
     }
@@ -105,7 +105,7 @@ impl Offer<'_> {
         self.switches.pass(kind, operation, name)
     }
 
-    /// Whether a tool is there: it is not switched off, and what writes does not exist where nothing can be written.
+    /// Returns true if a tool exists: it is not disabled, and it does not write where nothing can be written.
     pub(super) fn has(&self, kind: Type, operation: Operation, name: &str, writes: bool) -> bool {
         self.passes(kind, operation, name) && (self.is_writable() || !writes)
     }
@@ -116,7 +116,7 @@ impl Offer<'_> {
     }
 }
 
-/// The first of `offers`, with as much of a result as any of them allows: for what is of all of them.
+/// Returns the first of `offers` with the largest limits among them: for tools of all of them.
 pub fn widest<'a>(offers: &[Offer<'a>]) -> Offer<'a> {
     let mut widest = offers[0];
     for offer in offers {

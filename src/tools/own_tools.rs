@@ -20,13 +20,13 @@ pub struct OwnTool {
     pub name: String,
     /// Its name for people.
     pub title: String,
-    /// What it does, for models.
+    /// Its description for models.
     pub description: String,
     /// One statement, with `@name` for each parameter.
     pub sql: String,
-    /// What callers give.
+    /// The caller's parameters.
     pub parameters: Vec<Parameter>,
-    /// What the statement does.
+    /// The class of the statement.
     pub class: Class,
 }
 
@@ -53,7 +53,7 @@ impl OwnTool {
         tool(&self.name, &self.title, &self.description, input, writes, writes && self.class != Class::Insert)
     }
 
-    /// The statement with the caller's values; what was left out has its default, or NULL.
+    /// Returns the statement with the caller's values; absent ones have their default, or NULL.
     pub(super) fn call(&self, fields: Fields) -> Result<Op> {
         let mut arguments = parameters::arguments(&self.parameters, fields)?;
         for parameter in &self.parameters {
@@ -67,7 +67,7 @@ impl OwnTool {
                 data_type: Some(i32::from(parameter.data_type.code())),
             });
         }
-        // A query is held to reading by the engine: what is announced as read-only is.
+        // The database enforces that a query only reads: it is announced as read-only.
         let verb = if self.writes() { AllowedStatements::Any } else { AllowedStatements::Select };
         let sql = Sql { text: self.sql.clone(), parameters: arguments, by_administrator: true, ..Sql::default() };
         Ok(Op::Execute(verb, sql))

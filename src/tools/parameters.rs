@@ -1,5 +1,5 @@
-//! Typed parameters of procedures and of an administrator's statements: the JSON Schema of each,
-//! and the check of what a caller gives. What a tool does with them is not known here.
+//! Typed parameters of procedures and of an administrator's statements: the JSON Schema of each, and the check of a
+//! caller's values. What a tool does with them is not known here.
 
 use portico_actors::call::Argument;
 use portico_actors::error::{Error, Result};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::schema;
 use crate::fields::{self, Fields};
 
-/// The parameters that a caller gives, each under its name, or its position if it has none.
+/// Returns the parameters that a caller gives, each with its name, or its position if it has none.
 pub(super) fn inputs(parameters: &[Parameter]) -> Vec<(String, &Parameter)> {
     let given = parameters.iter().filter(|parameter| matches!(parameter.direction, Direction::In | Direction::InOut));
     given
@@ -31,7 +31,7 @@ pub(super) fn input_schema(parameters: &[Parameter]) -> Value {
     schema::input_schema(properties, required.collect())
 }
 
-/// What the caller gave, each value of the type that its schema says.
+/// Reads the caller's values, each of the type that its schema says.
 ///
 /// # Errors
 /// The name of what is missing, unknown or of another type, and the remedy.
@@ -59,9 +59,9 @@ pub(super) fn arguments(parameters: &[Parameter], fields: Fields) -> Result<Vec<
     Ok(arguments)
 }
 
-/// Schema and check go by the same words: JSON's types. The check takes more than the schema says, which has one type
-/// alone because some clients refuse unions: a decimal as a string, which keeps every digit, and NULL for what may be
-/// left out.
+/// Checks a value against its schema: by JSON's types. The check accepts more than the schema, which has a single
+/// type because some clients refuse unions: a decimal as a string, which keeps every digit, and NULL for an
+/// optional parameter.
 fn check(name: &str, parameter: &Parameter, value: &RawValue) -> Result<()> {
     let schema = property(parameter);
     let Some(kind) = schema.get("type").and_then(Value::as_str) else { return Ok(()) };

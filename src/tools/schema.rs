@@ -1,4 +1,4 @@
-//! What every tool says of itself in the same words.
+//! The common parts of tools' descriptions and schemas.
 
 use serde_json::{Map, Value, json};
 

@@ -20,8 +20,8 @@ pub(super) struct SourceTool<'a> {
     pub(super) procedure: &'a Procedure,
 }
 
-/// PostgreSQL's pseudo-types that stand for whatever a call gives (§8.21): what they are is not known
-/// before, and so no schema can tell it. No other type can have these names without its schema.
+/// PostgreSQL's pseudo-types for arbitrary types (§8.21): the actual type is known only in a call, so that no
+/// schema can state it. Other types cannot have these names without their schema.
 const POLYMORPHIC: [&str; 12] = [
     "\"any\"",
     "anyarray",
@@ -78,12 +78,12 @@ impl SourceTool<'_> {
         tool(&self.name, &procedure.name, &about, input, writes, writes)
     }
 
-    /// The call that the tool stands for.
+    /// Returns the procedure call of the tool.
     pub(super) fn call(&self, fields: Fields) -> Result<ProcedureCall> {
         let arguments = parameters::arguments(&self.procedure.parameters, fields)?;
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let procedure = format!("{}.{}", quoted(&self.procedure.schema), quoted(&self.procedure.name));
-        // The tool is one overload's, whatever else takes these arguments.
+        // The tool is for one overload, whatever others accept these arguments.
         let overload = Some(self.procedure.signature());
         Ok(ProcedureCall { procedure, arguments, overload, ..ProcedureCall::default() })
     }

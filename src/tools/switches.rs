@@ -1,5 +1,5 @@
-//! What an administrator switched off on a connection: types, operations, single tools. What a
-//! caller's scope forbids is decided elsewhere.
+//! What an administrator has disabled on a connection: types, operations, single tools. What a caller's scope
+//! forbids is decided elsewhere.
 
 use super::kind::{Operation, Type};
 
@@ -15,7 +15,7 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Whether a tool is there at all.
+    /// Returns true if a tool is enabled.
     pub fn pass(&self, kind: Type, operation: Operation, name: &str) -> bool {
         !self.types.contains(&kind)
             && !self.operations.contains(&operation)

@@ -23,13 +23,13 @@ pub struct Values {
 
 /// Builds the arrays of one column.
 trait Column: Send {
-    /// Takes one value; about how many octets it is. `None` where the type has no room for it.
+    /// Appends one value. Returns its approximate size in bytes; `None` if it does not fit the type.
     fn append(&mut self, cell: &Cell<'_>) -> Option<usize>;
 
     fn finish(&mut self) -> ArrayRef;
 }
 
-/// A builder, and what gives it a value.
+/// A builder, and the function that appends a value to it.
 struct Builder<B, A>(B, A);
 
 impl<B: ArrayBuilder, A: FnMut(&mut B, &Cell<'_>) -> Option<usize> + Send> Column for Builder<B, A> {
@@ -58,7 +58,7 @@ fn booleans(builder: &mut BooleanBuilder, cell: &Cell<'_>) -> Option<usize> {
     match cell {
         Cell::Null => builder.append_null(),
         Cell::Boolean(value) => builder.append_value(*value),
-        // What a source without a type for them computes.
+        // Computed by a source without a type for truth values.
         Cell::Integer(value @ (0 | 1)) => builder.append_value(*value == 1),
         _ => return None,
     }
@@ -77,7 +77,7 @@ fn octets(builder: &mut BinaryBuilder, cell: &Cell<'_>) -> Option<usize> {
     Some(FIXED)
 }
 
-/// Writes a value that is no text as one.
+/// Writes a value that is not text as text.
 pub type FormatText = fn(&mut Vec<u8>, &Cell<'_>);
 
 /// Texts; `room` is for `spell`.
@@ -134,16 +134,16 @@ fn column(type_: &ArrowType, spell: Option<FormatText>) -> Box<dyn Column> {
 }
 
 impl Values {
-    /// Of the column `label`, which is of `type_`. `spell` writes a value that is no text where the column is
-    /// of text; without it there is no room for one.
+    /// Makes the column `label` of type `type_`. `spell` writes a value that is not text, if the column is of text;
+    /// without it such a value does not fit.
     pub fn new(type_: &ArrowType, label: &str, spell: Option<FormatText>) -> Self {
         Self { label: label.to_owned(), column: column(type_, spell) }
     }
 
-    /// Takes one value; about how many octets it is.
+    /// Appends one value. Returns its approximate size in bytes.
     ///
     /// # Errors
-    /// [`Kind::Rejected`] for a value that the column's type has no room for.
+    /// [`Kind::Rejected`] for a value that does not fit the column's type.
     pub fn push(&mut self, cell: &Cell<'_>) -> Result<usize> {
         match self.column.append(cell) {
             Some(_) if *cell == Cell::Null => Ok(1),

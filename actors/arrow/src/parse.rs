@@ -1,4 +1,5 @@
-//! Values that come as text, in the units of Arrow. `None` for what its type cannot hold: infinity, the hour 24.
+//! Parses values that come as text, in the units of Arrow. Returns `None` for values that the type cannot hold:
+//! infinity, the hour 24.
 
 use arrow_buffer::i256;
 use portico_core::calendar;
@@ -23,7 +24,7 @@ fn day(text: &str, before_christ: bool) -> Option<i32> {
     i32::try_from(calendar::days(year, month, day)).ok().filter(|_| fits)
 }
 
-/// The text without its era, and whether that is the one before Christ.
+/// Returns the text without its era, and whether the era is before Christ.
 fn era(text: &str) -> (&str, bool) {
     text.strip_suffix(calendar::BEFORE_CHRIST).map_or((text, false), |text| (text, true))
 }
@@ -54,7 +55,7 @@ pub(super) fn timestamp(text: &str) -> Option<i64> {
 pub(super) fn decimal(text: &str, most: u8, scale: i8) -> Option<i256> {
     let scale = usize::try_from(scale).ok()?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    // Zeros beyond its scale say nothing.
+    // Zeros beyond its scale are insignificant.
     let fraction = if fraction.len() > scale { fraction.trim_end_matches('0') } else { fraction };
     if fraction.len() > scale || whole.trim_start_matches('-').is_empty() {
         return None;

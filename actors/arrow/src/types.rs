@@ -1,5 +1,5 @@
-//! Which Arrow type a column has. A type is only as narrow as every value of the column is sure to
-//! fit: what the source does not enforce, and decimals without a bound, are wider ones or text.
+//! Maps columns to Arrow types. A type is only as narrow as every value of the column is sure to fit: columns that
+//! the source does not enforce, and unbounded decimals, get wider types or text.
 
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use portico_core::reply::{Column, DataType};

@@ -33,7 +33,7 @@ fn known_credential(bencher: Bencher) {
         auth
     });
     bencher.with_inputs(|| asked.clone()).bench_values(|asked| {
-        // What is known is answered without waiting for anybody.
+        // A cached verdict is returned without waiting.
         auth.authenticate(asked).now_or_never().unwrap().unwrap()
     });
 }

@@ -1,5 +1,5 @@
-//! The actor that judges credentials and issues access tokens: what it knows, and how it begins and ends. What it is
-//! asked stands in the files of its handlers.
+//! The actor that authenticates credentials and issues access tokens: its state, its start and its end. Its
+//! messages are handled in the files that define them.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -24,29 +24,28 @@ use crate::verify::token::Tokens;
 use portico_core::error::{Error, Result};
 use portico_core::heartbeat::Heartbeat;
 
-/// How often the store is looked at: whoever is known asks nobody.
+/// The interval at which the store is checked: known callers do not trigger a check.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Tokens that were revoked here, each until it would be refused anyway: what is read from the store
-/// may be older.
+/// Tokens that were revoked here, each until it would expire anyway: what is read from the store may be older.
 pub(super) type Revoked = HashMap<Uuid, Timestamp>;
 
-/// Judges credentials and issues access tokens, on a thread of its own: it may read the store
-/// without holding up anybody else.
+/// Authenticates credentials and issues access tokens, on a thread of its own: it may read the store without
+/// blocking others.
 pub struct AuthActor {
     pub(super) settings: AuthSettings,
     pub(super) watch: StoreWatcher,
     pub(super) snapshot: Snapshot,
     pub(super) cache: VerifiedCache,
-    /// What was let in with access tokens.
+    /// The principals authenticated with access tokens.
     pub(super) active: ActiveTokens,
     pub(super) tokens: Tokens,
     pub(super) failures: Failures,
     pub(super) issued: Throttle<Digest>,
     pub(super) issuers: Vec<Issuer>,
-    /// What keys of issuers are fetched with; none where nobody's are.
+    /// The HTTP client for issuers' keys; `None` if no issuer needs one.
     pub(super) client: Option<reqwest::Client>,
-    /// Whether the last look at the store failed: an outage is told once.
+    /// Whether the last check of the store failed: an outage is reported once.
     pub(super) store_failed: bool,
     /// What was revoked here.
     pub(super) revoked: Revoked,
@@ -54,17 +53,17 @@ pub struct AuthActor {
 }
 
 impl AuthActor {
-    /// Opens the store, makes the first signing key if there is none, reads everything, and starts
-    /// the actor. Must be called within an actix system.
+    /// Opens the store, makes the first signing key if there is none, reads everything, and starts the actor. Must
+    /// be called within an actix system.
     ///
     /// # Errors
-    /// When the store cannot be opened or read.
+    /// If the store cannot be opened or read.
     #[cfg(test)]
     pub(crate) async fn start(settings: AuthSettings) -> Result<actix::Addr<Self>> {
         Ok(Self::launch(settings, ExitNotifier(None)).await?.address)
     }
 
-    /// The same, with a thread of its own; `death_notice` tells of its end.
+    /// Starts the actor on a thread of its own; `death_notice` reports its end.
     pub(super) async fn launch(settings: AuthSettings, death_notice: ExitNotifier) -> Result<RunningActor> {
         if System::try_current().is_none() {
             return Err(Error::internal("an actor needs a running actix system"));
@@ -77,7 +76,7 @@ impl AuthActor {
     }
 
     fn open(settings: AuthSettings, mut death_notice: ExitNotifier) -> Result<Self> {
-        // Until it lives, nobody has died.
+        // Before the actor runs, there is no death to report.
         let died = death_notice.0.take();
         let admission = settings.admission;
         let mut actor = Self::read(settings)?;
@@ -94,7 +93,7 @@ impl AuthActor {
                 settings.store_read.store(true, Ordering::Release);
                 Some(snapshot.ok_or_else(|| Error::internal("the store was not read at its first opening"))?)
             }
-            // It is tried again, and until then nobody is known but to an actor before.
+            // The store is tried again. Until then only what the previous actor knew is known.
             Err(_) if watch.reports_outages() => None,
             Err(error) => return Err(error),
         };
@@ -124,7 +123,7 @@ impl AuthActor {
 impl Actor for AuthActor {
     type Context = Context<Self>;
 
-    /// What goes on under a credential is to end with it, also when nobody asks for anything.
+    /// Whatever runs under a credential must end with it, even without further requests.
     fn started(&mut self, context: &mut Self::Context) {
         context.run_interval(LOOK_EVERY, |actor, _| actor.refresh_from_store());
     }
@@ -137,7 +136,7 @@ impl Actor for AuthActor {
 
 impl Drop for AuthActor {
     fn drop(&mut self) {
-        // Nobody looks at the store until there is a successor.
+        // Until there is a successor, the store is not checked.
         self.cache.clear();
         *self.settings.handover.lock() = (std::mem::take(&mut self.snapshot), std::mem::take(&mut self.active));
     }
@@ -150,13 +149,13 @@ pub(super) struct RunningActor {
     pub(super) beat: Heartbeat,
 }
 
-/// Tells of its actor's death when it is dropped with it, also on a panic.
+/// Reports its actor's death when it is dropped with the actor, also on a panic.
 pub(super) struct ExitNotifier(pub(super) Option<mpsc::UnboundedSender<bool>>);
 
 impl Drop for ExitNotifier {
     fn drop(&mut self) {
         if let Some(died) = &self.0 {
-            // Nobody listens any more: then nobody needs another one.
+            // If the receiver is gone, no successor is needed.
             let _ = died.send(std::thread::panicking());
         }
     }

@@ -1,4 +1,4 @@
-//! What time it is, as a value that tests can set. No waiting and no timers live here.
+//! The current time, as a value that tests can set. No waiting and no timers live here.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ impl Timestamp {
         self.0
     }
 
-    /// This much later; the end of time where that cannot be told.
+    /// Adds a duration; saturates at the end of time.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(whole_seconds(duration)))
     }
 
-    /// This much earlier; the beginning of time where that cannot be told.
+    /// Subtracts a duration; saturates at the beginning of time.
     #[must_use]
     pub fn before(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(whole_seconds(duration)))
@@ -68,7 +68,8 @@ fn whole_seconds(duration: Duration) -> i64 {
 /// How far the clocks of two machines may be apart unless the settings say otherwise.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(30);
 
-/// The time now, with how far another process' clock may be from this one: times that it has written are compared with both.
+/// The current time, and the maximal clock skew of other processes: times that they have written are compared with
+/// both.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
     time: Timestamp,
@@ -87,7 +88,7 @@ impl Now {
         Self { time: self.time.min(last), ..self }
     }
 
-    /// Whether what was noted to end at `end` is over, whoever's clock that was by.
+    /// Returns true if `end` has passed, by the clock of any process.
     pub fn is_over(self, end: Timestamp) -> bool {
         self.time >= self.over_from(end)
     }
@@ -105,7 +106,7 @@ impl Now {
     }
 }
 
-/// Tells the time.
+/// Returns the current time.
 #[derive(Clone)]
 pub struct Clock {
     time: Arc<dyn Fn() -> SystemTime + Send + Sync>,
@@ -118,12 +119,12 @@ impl Clock {
         Self::new(SystemTime::now)
     }
 
-    /// A clock that tells what `time` says; must return at once and never panic.
+    /// Makes a clock that calls `time`, which must return at once and never panic.
     pub fn new(time: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self { time: Arc::new(time), skew: CLOCK_SKEW }
     }
 
-    /// The same clock, where those of other machines may be so far apart from it.
+    /// Sets the maximal skew of other machines' clocks.
     #[must_use]
     pub fn apart(self, skew: Duration) -> Self {
         Self { skew, ..self }

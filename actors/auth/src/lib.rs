@@ -1,14 +1,14 @@
-//! Who calls, and how far they reach. The command line changes the [`store`]; the [`AuthActor`] answers from memory
-//! what the store holds. HTTP is not known here.
+//! Authenticates callers and determines their rights. The command line changes the [`store`]; the [`AuthActor`]
+//! answers from memory what the store contains. HTTP is not known here.
 //!
-//! `verify` judges credentials, and keeps what it found in a cache that any thread reads. `issue` makes access tokens.
-//! `issuers` trusts tokens of other issuers. `oauth` has the grants and clients of OAuth 2. `accounts` is what people
-//! do in a browser. `sync` keeps memory up to date with the store.
+//! `verify` verifies credentials, and keeps its verdicts in a cache that any thread reads. `issue` makes access
+//! tokens. `issuers` trusts tokens of other issuers. `oauth` has the grants and clients of OAuth 2. `accounts` is
+//! what people do in a browser. `sync` keeps memory up to date with the store.
 //!
-//! A revocation by this process is in force when it is answered; one by the command line after [`Auth::sync`]; one by
-//! another process within 100 ms: the actor reads the revision of the store before every answer and several times
-//! between. A store in PostgreSQL is watched by a thread, and a refusal that may be stale is answered only after
-//! another look (`sync::lookup`).
+//! A revocation by this process is in force when it is answered; one by the command line after [`Auth::sync`]; one
+//! by another process within 100 ms: the actor reads the revision of the store before every answer and several
+//! times between. A store in PostgreSQL is watched by a thread, and a refusal that may be stale is answered only
+//! after another check (`sync::lookup`).
 
 pub mod accounts;
 mod actor;

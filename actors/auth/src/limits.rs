@@ -1,6 +1,6 @@
-//! Credentials that were wrong, at whatever endpoint, counted by address and by name. Whoever shows a good credential
-//! is let in however many others failed: nobody can lock anybody else out, and 256 random bits are
-//! not guessed. What failed too often is answered at once, and alike for every name.
+//! Counts wrong credentials at all endpoints, by address and by name. A valid credential is always accepted,
+//! however many others failed: no one can lock others out, and 256 random bits cannot be guessed. After too many
+//! failures the error is returned at once, and is the same for every name.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,7 +22,7 @@ pub struct AuthLimits {
     /// Failed sign-ins from one address.
     pub failures_per_address: Rate,
     /// Failed sign-ins under one name, from all addresses that have not signed in under it before. Beyond it
-    /// passwords are compared at this rate, behind those of everybody else.
+    /// passwords are compared at this rate, behind those of all others.
     pub failures_per_name: Rate,
     /// Tokens issued to one client.
     pub tokens_per_client: Rate,
@@ -41,14 +41,14 @@ impl Default for AuthLimits {
     }
 }
 
-/// An address, as far as it is known: who comes through a socket without one is one place.
+/// An address, if known: all callers through a Unix socket, which has none, count as one.
 pub(super) type ClientAddress = Option<IpAddr>;
 
-/// The failures at all endpoints, counted together: whoever fails at one has failed at each. Cheap to clone.
+/// The failures at all endpoints, counted together. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Failures(Arc<Mutex<Counted>>);
 
-/// What is counted. Of names only digests are kept, which are as short for long ones.
+/// The counters. Names are stored as digests, which are short even for long names.
 pub(super) struct Counted {
     pub(super) places: Throttle<ClientAddress>,
     pub(super) names: Throttle<Digest>,
@@ -66,18 +66,19 @@ impl Failures {
         lock(&self.0)
     }
 
-    /// Counts a failure. The limit that it goes beyond, if it does.
+    /// Counts a failure. Returns the limit that it exceeds, if any.
     pub(crate) fn count(&self, from: Option<IpAddr>, name: Option<&str>) -> Option<Quota> {
         let (now, mut counted) = (Instant::now(), self.lock());
         let by_place = counted.places.take(from.map(network), now).err();
-        // What is refused for its place is no attempt on the name: one place cannot use the name's room up for all.
+        // A failure refused because of its address does not count for the name: one address cannot use up the
+        // name's limit.
         let name = name.filter(|_| by_place.is_none());
         let by_name = name.and_then(|name| counted.names.take(key(name), now).err());
-        // The one that lasts longer.
+        // The limit that lasts longer.
         by_name.into_iter().chain(by_place).max_by_key(|quota| quota.reset)
     }
 
-    /// Counts a failure of what a client shows: the refusal, or the limit that is used up.
+    /// Counts a failed client credential. Returns the refusal, or the limit that is used up.
     pub(crate) fn of_client(&self, from: Option<IpAddr>, name: Option<&str>, refusal: GrantError) -> GrantError {
         match self.count(from, name) {
             None => refusal,
@@ -93,12 +94,13 @@ pub(crate) fn issued(limits: &AuthLimits) -> Throttle<Digest> {
     Throttle::new("tokens", limits.tokens_per_client, MOST)
 }
 
-/// What a name is counted under: names are of any length, and their digests are not.
+/// Returns the key that a name is counted under: a digest, since names can be long.
 pub(super) fn key(name: &str) -> Digest {
     Digest::new(&name::key(name))
 }
 
-/// What an address is counted as: one caller has a whole IPv6 network of 64 bits at hand (RFC 4291 §2.5.1).
+/// Returns the key that an address is counted under: one caller has a whole IPv6 network of 64 bits (RFC 4291
+/// §2.5.1).
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

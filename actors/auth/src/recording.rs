@@ -1,6 +1,6 @@
-//! How a change of who may do what comes to the audit trail: before it takes effect, within the transaction that
-//! makes it. The store says what changes; whoever asked, and by which request, is added here. What a record looks like
-//! is not known.
+//! Records changes of rights in the audit trail: before they take effect, within the transaction that makes them.
+//! The store reports what changes; the principal and the request are added here. The format of a record is not
+//! known here.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,14 +10,14 @@ use crate::store::{Change, NewRecord};
 use portico_core::call::RequestId;
 use portico_core::error::Result;
 
-/// In which context a change was asked for, and by whom.
+/// The request and the principal of a change.
 #[derive(Clone, Debug, Default)]
 pub struct AuditContext {
-    /// Who was authenticated, if somebody was.
+    /// The authenticated principal, if any.
     pub principal: Option<String>,
     /// Where the request came from.
     pub address: Option<IpAddr>,
-    /// What the client calls itself.
+    /// The client's user agent.
     pub agent: Option<String>,
     /// The request.
     pub request: Option<RequestId>,
@@ -25,7 +25,7 @@ pub struct AuditContext {
     pub path: String,
 }
 
-/// What the store keeps of the trail: it is written with the changes, or not at all.
+/// The part of the trail that is kept in the store: it is written with the changes, or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct StoreRecords {
     /// The records.
@@ -36,11 +36,12 @@ pub struct StoreRecords {
 
 /// Records changes.
 pub trait AuditRecorder: Send + Sync {
-    /// Records changes that are about to be made. What is kept elsewhere than in the store is on the disk when this
-    /// returns. Blocks.
+    /// Records changes that are about to be made. Records kept outside of the store are on disk when this returns.
+    /// Blocks.
     ///
     /// # Errors
-    /// [`Kind::Unavailable`](portico_core::error::Kind::Unavailable) when they cannot be recorded, and are not to be made.
+    /// [`Kind::Unavailable`](portico_core::error::Kind::Unavailable) if they cannot be recorded, and so must not be
+    /// made.
     fn record(&self, changes: &[Change], audit_context: &AuditContext) -> Result<StoreRecords>;
 
     /// Records that the store has not confirmed changes that were recorded.
@@ -65,7 +66,7 @@ impl Recording {
         Self(Some(recorder))
     }
 
-    /// Refuses what could not be recorded, before it is begun.
+    /// Refuses an operation that could not be recorded, before it starts.
     ///
     /// # Errors
     /// As [`AuditRecorder::check`].

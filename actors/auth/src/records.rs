@@ -1,5 +1,5 @@
-//! What the store holds, as its readers see it: never a secret, a digest or a private key. What a
-//! credential opens is decided in `verify/snapshot.rs`, not here.
+//! The store's content as its readers see it: never a secret, a digest or a private key. The rights of a credential
+//! are determined in `verify/snapshot.rs`.
 
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
@@ -12,8 +12,8 @@ use portico_core::reach::with_connections;
 /// anything is done with them.
 pub const LONGEST_EMAIL: usize = 254;
 
-/// Whether `name` has the usual form of an e-mail address. What is typed where one is asked for may be a password,
-/// also one with an `@`.
+/// Returns true if `name` has the usual form of an e-mail address. Other input in such a field may be a password,
+/// even with an `@`.
 pub fn is_usual_address(name: &str) -> bool {
     let Some((local, domain)) = name.split_once('@') else { return false };
     let is_local = |octet: u8| octet.is_ascii_alphanumeric() || b"._+-".contains(&octet);
@@ -26,13 +26,13 @@ pub fn is_usual_address(name: &str) -> bool {
         && top.is_some_and(|top| top.len() >= 2 && top.bytes().all(|octet| octet.is_ascii_alphabetic()))
 }
 
-/// A person who calls with personal access tokens.
+/// A person with personal access tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct User {
     /// As it was written when the user was added; compared without regard to case.
     pub email: String,
-    /// What the user may do, and where: `admin`, `scope` and `reach` in listings.
+    /// The user's rights: `admin`, `scope` and `reach` in listings.
     #[serde(flatten, serialize_with = "of_user")]
     pub rights: Rights,
     /// When the user was added.
@@ -48,7 +48,7 @@ pub struct User {
 pub struct NewUser {
     /// The name to authenticate with.
     pub email: String,
-    /// What the user may do, and where; `admin` makes an administrator.
+    /// The user's rights; `admin` makes an administrator.
     pub rights: Rights,
 }
 
@@ -58,11 +58,11 @@ pub struct NewUser {
 pub struct PersonalAccessToken {
     /// Names the token for ever.
     pub id: Uuid,
-    /// Whose token it is.
+    /// The user it belongs to.
     pub email: String,
     /// Unique among the user's tokens that are not revoked.
     pub name: String,
-    /// What it opens now: no more than the user has. `scope` and `reach` in listings.
+    /// Its current rights: no more than the user has. `scope` and `reach` in listings.
     #[serde(flatten)]
     pub rights: Rights,
     /// When it was made.
@@ -75,15 +75,15 @@ pub struct PersonalAccessToken {
     pub last_used_at: Option<Timestamp>,
     /// The token that began the session in which it was made: it ends with that one.
     pub parent: Option<Uuid>,
-    /// Whether it is known what it was made out of; a program before that was noted did not keep it.
+    /// Whether its origin is known; older versions did not record it.
     pub parent_known: bool,
 }
 
-/// What a person was signed in to, and is no more.
+/// What was ended when a person was signed out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SignedOut {
-    /// Who.
+    /// The person.
     pub email: String,
     /// How many sessions have ended.
     pub sessions: usize,
@@ -110,7 +110,7 @@ pub struct NewPat {
     pub name: Option<String>,
     /// From then on the token is refused; absent means never.
     pub expires_at: Option<Timestamp>,
-    /// What it opens at most, whatever the user has now or later; [`Rights::ALL`] narrows nothing.
+    /// Its maximal rights, whatever the user has now or later; [`Rights::ALL`] restricts nothing.
     pub rights: Rights,
 }
 
@@ -128,7 +128,7 @@ pub struct ServiceAccount {
     pub client_id: String,
     /// Its name for people, unique.
     pub name: String,
-    /// What it may do, and where; never all connections. `scope` and `connections` in listings.
+    /// Its rights; never all connections. `scope` and `connections` in listings.
     #[serde(flatten, serialize_with = "with_connections")]
     pub rights: Rights,
     /// When it was made.
@@ -137,7 +137,7 @@ pub struct ServiceAccount {
     pub rotated_at: Option<Timestamp>,
     /// Since when it is refused, if it is.
     pub disabled_at: Option<Timestamp>,
-    /// What its secret opens: of the rights no more than whoever has seen it reached then.
+    /// The rights of its secret: limited to those of the administrators who have seen it.
     #[serde(serialize_with = "with_connections")]
     pub secret_opens: Rights,
     /// The token that began the session in which its secret was made: it ends with that one.
@@ -151,7 +151,7 @@ pub struct ServiceAccount {
 pub struct NewServiceAccount {
     /// A name for people, unique.
     pub name: String,
-    /// At least one connection or workspace, and not all: a service account never reaches what is added later.
+    /// At least one connection or workspace, and not all: a service account never reaches those added later.
     pub rights: Rights,
 }
 
@@ -165,7 +165,7 @@ pub struct Key {
     pub algorithm: &'static str,
     /// When it was made.
     pub created_at: Timestamp,
-    /// Since when it signs nothing new, if it was replaced; what it signed stays valid until it expires.
+    /// When it stopped signing, if it was replaced; what it signed stays valid until it expires.
     pub retired_at: Option<Timestamp>,
 }
 

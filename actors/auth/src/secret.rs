@@ -27,14 +27,14 @@ pub const CLIENT_ID_PREFIX: &str = "ptc_ci_";
 pub(crate) struct Digest([u8; 32]);
 
 impl Digest {
-    /// Fits no secret: what an unknown name is compared with, so that it costs as much as a known one.
+    /// Matches no secret: an unknown name is compared with it, so that it takes as long as a known one.
     pub(crate) const NONE: Self = Self([0; 32]);
 
     pub(crate) fn new(secret: &str) -> Self {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
 
-    /// Of what the parts are together.
+    /// Hashes the parts together.
     pub(crate) fn of_parts(parts: &[&str]) -> Self {
         let mut hash = Sha256::new();
         for part in parts {

@@ -1,4 +1,4 @@
-//! What the actor is started with.
+//! The settings that the actor is started with.
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -24,7 +24,7 @@ use portico_core::event::Observer;
 /// How long an access token is valid unless the settings say otherwise.
 pub const TOKEN_LIFETIME: Duration = Duration::from_hours(1);
 
-/// What the actor is started with.
+/// The settings that the actor is started with.
 #[derive(Clone)]
 pub struct AuthSettings {
     /// The store; a file is made if it does not exist.
@@ -33,33 +33,33 @@ pub struct AuthSettings {
     pub issuer: String,
     /// How long an access token is valid.
     pub token_lifetime: Duration,
-    /// What private keys in the store are encrypted with, where they are.
+    /// The key that encrypts private keys in the store, if there is one.
     pub store_key: Option<StoreKey>,
-    /// Every configured connection: what the token of a user who reaches all of them names.
+    /// All configured connections: the token of a user who reaches all of them names them.
     pub connections: Arc<[Uuid]>,
     /// Limits of rates.
     pub limits: AuthLimits,
-    /// Issuers besides our own.
+    /// Trusted issuers besides our own.
     pub issuers: Vec<TrustedIssuer>,
     /// Which clients people may give access to.
     pub admission: ClientPolicy,
-    /// Hears when the store cannot be read.
+    /// Receives an event if the store cannot be read.
     pub observer: Observer,
-    /// Tells the time, and how far the clocks of other machines may be apart from it.
+    /// The current time, and the maximal clock skew of other machines.
     pub clock: Clock,
-    /// Takes note of which personal access tokens are used.
+    /// Records the use of personal access tokens.
     pub uses: Uses,
-    /// Where changes of who may do what are recorded.
+    /// Records changes of rights.
     pub recording: Recording,
     /// The other processes on the store.
     pub(crate) peers: Peers,
-    /// What all processes on the store derive keys from.
+    /// The secret from which all processes on the store derive keys.
     pub(crate) shared: SharedSecret,
-    /// Credentials that were wrong, at all endpoints: counted from when the limits are known.
+    /// The failed credentials of all endpoints; set once the limits are known.
     pub(super) failures: Arc<OnceLock<Failures>>,
-    /// What is remembered of credentials.
+    /// The cached verdicts on credentials.
     pub(crate) memory: CacheStorage,
-    /// What an actor leaves to the next one.
+    /// What an actor leaves to its successor.
     pub(crate) handover: Handover,
     /// Becomes true when the store was read for the first time.
     pub(crate) store_read: Arc<AtomicBool>,
@@ -90,7 +90,7 @@ impl AuthSettings {
         }
     }
 
-    /// The count of failures that all who are started with these settings share.
+    /// Returns the failure counters, shared by all that are started with these settings.
     pub(crate) fn failures(&self) -> Failures {
         self.failures.get_or_init(|| Failures::new(&self.limits)).clone()
     }

@@ -1,5 +1,5 @@
-//! Keeps one [`AuthActor`] alive. An actor that panics is gone for good in actix; a fresh one takes
-//! its place after a backoff, with the same store. What it had only in memory starts anew.
+//! Keeps one [`AuthActor`] alive. An actor that panics is gone for good in actix; a new one takes its place after a
+//! backoff, with the same store. State that was only in memory starts anew.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -32,17 +32,17 @@ use portico_core::principal::{Principal, Rights};
 const RESTART_MIN: Duration = Duration::from_millis(100);
 /// The longest one.
 const RESTART_MAX: Duration = Duration::from_secs(30);
-/// Who has lived so long has not died of what killed the one before.
+/// An actor that ran for so long did not die of its predecessor's cause.
 const HEALTHY: Duration = Duration::from_secs(60);
 
 /// Where credentials are judged: the actor that does it, whichever it is at the moment.
 #[derive(Clone)]
 pub struct Auth {
     current: Arc<ArcSwap<RunningActor>>,
-    /// What the next actor is started with.
+    /// The settings that the next actor is started with.
     settings: Arc<ArcSwap<AuthSettings>>,
     cache: VerifiedCache,
-    /// Those who wait for the actor.
+    /// The requests that wait for the actor.
     pending: PendingRequests,
     in_flight: InFlight,
 }
@@ -63,11 +63,12 @@ impl Auth {
         Ok(Self { current, settings, cache, pending: PendingRequests::default(), in_flight: InFlight::default() })
     }
 
-    /// Who shows a credential, and whether it opens an endpoint. What is known is answered at once.
+    /// Authenticates a credential, and checks that it may be used at an endpoint. Cached verdicts are returned at
+    /// once.
     ///
     /// # Errors
-    /// [`Kind::Unauthenticated`], [`Kind::Forbidden`] and the throttling of guesses; [`Kind::Unavailable`] where
-    /// nobody can tell at the moment.
+    /// [`Kind::Unauthenticated`], [`Kind::Forbidden`] and the rate limit for guesses; [`Kind::Unavailable`] if it
+    /// cannot be decided at the moment.
     pub async fn authenticate(&self, asked: Authenticate) -> Result<Arc<Principal>> {
         let key = authenticate::key(&asked);
         match self.cache.get(&key) {
@@ -78,7 +79,8 @@ impl Auth {
     }
 
     async fn judge(&self, asked: Authenticate, key: CredentialKey) -> Result<Arc<Principal>> {
-        // After a change of the store everybody is judged anew: strangers do not keep those away.
+        // After a change of the store all credentials are verified again: strangers must not keep known callers
+        // away.
         let is_known = self.cache.knew(&key);
         let waiting = if is_known { self.pending.admit()? } else { self.pending.admit_stranger(asked.from)? };
         self.pass(VerifyCredential::new(asked, key, Some(waiting))).await?
@@ -92,16 +94,16 @@ impl Auth {
             change.apply(&mut settings);
             settings
         });
-        // Who is dead has a successor, which has begun with them or is sent them.
+        // A dead actor has a successor, which starts with the change or receives it.
         let _ = self.pass(change).await;
     }
 
-    /// Whether the store was read at least once: before that, nobody is known.
+    /// Returns true once the store was read: before that, no caller is known.
     pub fn has_read(&self) -> bool {
         self.settings.load().store_read.load(Ordering::Acquire)
     }
 
-    /// What all processes on the store derive keys from: it follows the store from now on.
+    /// Returns the secret from which all processes on the store derive keys: it follows the store from now on.
     pub fn shared_secret(&self) -> SharedSecret {
         self.settings.load().shared.clone()
     }
@@ -111,20 +113,20 @@ impl Auth {
         self.settings.load().admission
     }
 
-    /// What other processes on the store say from now on. On a file there are none.
+    /// Subscribes to the messages of other processes on the store. A file has no other processes.
     pub fn peer_messages(&self) -> PeerMessages {
         self.settings.load().peers.listen()
     }
 
-    /// Tells the other processes that the catalogue of a connection has changed, unless the store is
-    /// away. Returns at once.
+    /// Notifies the other processes that the catalogue of a connection has changed, unless the store is
+    /// unavailable. Returns at once.
     pub fn on_catalog_changed(&self, connection: Uuid) {
         self.address().do_send(AnnounceCatalog(connection));
     }
 
-    /// Waits until what the store holds now is in force here. A store that is away is not waited for.
+    /// Waits until the store's current content is in force here. Does not wait for a store that is unavailable.
     pub async fn sync(&self) {
-        // Who is dead has a successor, which reads everything.
+        // A dead actor has a successor, which reads everything.
         let _ = self.pass(SyncStore).await;
     }
 
@@ -152,7 +154,7 @@ impl Auth {
         self.pass(message).await
     }
 
-    /// The same of what is not to be refused, or was counted.
+    /// As above, for messages that are not refused, or were counted.
     async fn pass<M>(&self, message: M) -> Result<M::Result>
     where
         M: Message<Result: Send> + Send + 'static,
@@ -221,7 +223,7 @@ impl Handler<Reconfigure> for AuthActor {
     }
 }
 
-/// Replaces each actor that dies, until nobody sends to it any more.
+/// Replaces each actor that dies, until all handles are dropped.
 async fn supervise(
     current: Weak<ArcSwap<RunningActor>>,
     settings: Arc<ArcSwap<AuthSettings>>,

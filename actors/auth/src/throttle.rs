@@ -1,5 +1,5 @@
-//! How often something may happen for one key: a bucket of tokens for each, in bounded memory. What
-//! is counted, and what the refusal looks like, is decided by others.
+//! Rate limits: a token bucket for each key, in bounded memory. What is counted, and the form of the refusal, is
+//! decided elsewhere.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use portico_core::error::Quota;
 
-/// So many in a window; those of one window may come at once.
+/// The number allowed in a window; all of one window may come at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// How many.
@@ -22,7 +22,7 @@ impl Rate {
         Self { most, window: Duration::from_secs(60) }
     }
 
-    /// As many in the same time, none of which come at once.
+    /// Returns the same rate without bursts.
     pub(crate) fn one_by_one(self) -> Self {
         Self { most: self.most.min(1), window: self.interval() }
     }
@@ -33,13 +33,13 @@ impl Rate {
     }
 }
 
-/// A bucket for each key (the generic cell rate algorithm: one point in time says how full a bucket
-/// is). Two generations of at most half the capacity each: when the younger is full, the older is
-/// dropped. A key that is in use stays; what is forgotten is a full bucket, or one of very many.
+/// A bucket for each key (the generic cell rate algorithm: one point in time says how full a bucket is). Two
+/// generations of at most half the capacity each: when the younger is full, the older is dropped. A key in use is
+/// kept; a dropped bucket is a full one, or one of very many.
 #[derive(Debug)]
 pub struct Throttle<K> {
     policy: &'static str,
-    /// `None`: everything passes.
+    /// `None`: no limit.
     rate: Option<Rate>,
     half: usize,
     younger: HashMap<K, Instant>,
@@ -47,17 +47,16 @@ pub struct Throttle<K> {
 }
 
 impl<K: Eq + Hash> Throttle<K> {
-    /// Buckets for at most `capacity` keys. `policy` names them in answers; a rate of none lets
-    /// everything pass.
+    /// Makes buckets for at most `capacity` keys. `policy` names them in answers; a rate of 0 means no limit.
     pub fn new(policy: &'static str, rate: Rate, capacity: usize) -> Self {
         let rate = Some(rate).filter(|rate| rate.most > 0);
         Self { policy, rate, half: (capacity / 2).max(1), younger: HashMap::new(), older: HashMap::new() }
     }
 
-    /// Takes one from the bucket of `key`. `None` where there is no limit.
+    /// Takes one token from the bucket of `key`. Returns the state of the bucket; `None` if there is no limit.
     ///
     /// # Errors
-    /// The same account of the bucket, when it is empty: nothing was taken.
+    /// The state of the bucket if it is empty: nothing was taken.
     pub fn take(&mut self, key: K, now: Instant) -> Result<Option<Quota>, Quota> {
         let Some(rate) = self.rate else { return Ok(None) };
         let full_at = self.full_at(&key).filter(|at| *at > now).unwrap_or(now);
@@ -70,12 +69,12 @@ impl<K: Eq + Hash> Throttle<K> {
         Ok(Some(self.quota(rate, after, now)))
     }
 
-    /// Gives one back to the bucket of `key`.
+    /// Puts one token back into the bucket of `key`.
     pub fn give_back(&mut self, key: &K) {
         let Some(rate) = self.rate else { return };
         let full_at = self.younger.get_mut(key).or_else(|| self.older.get_mut(key));
         if let Some(full_at) = full_at {
-            // What cannot be told is so long ago that the bucket is full.
+            // A time that cannot be represented is so long ago that the bucket is full.
             *full_at = full_at.checked_sub(rate.interval()).unwrap_or(*full_at);
         }
     }
@@ -101,7 +100,7 @@ impl<K: Eq + Hash> Throttle<K> {
             (rate.interval().as_nanos().max(1), full_at.saturating_duration_since(now).as_nanos());
         let spent = u32::try_from(missing.div_ceil(interval)).unwrap_or(u32::MAX).min(rate.most);
         let remaining = rate.most - spent;
-        // An empty bucket has one again when the next is earned; else it is told when all are.
+        // For an empty bucket, when the next token is available; otherwise when all are.
         let next = missing.saturating_sub(interval * u128::from(rate.most - 1));
         let reset = if remaining == 0 { next } else { missing };
         Quota {

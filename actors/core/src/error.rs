@@ -1,10 +1,10 @@
-//! What can go wrong, in terms that both protocols understand: a kind that decides the answer's
-//! form, and words for whoever can mend it. No HTTP status and no JSON-RPC code lives here.
+//! Errors in terms that both protocols share: a kind that decides the form of the answer, and text for the reader
+//! who can fix the cause. HTTP statuses and JSON-RPC codes do not live here.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Who can mend a failure and how the caller should react; statuses and codes derive from it.
+/// Classifies a failure: who can fix it and how the caller should react. Statuses and codes derive from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The request itself is wrong; the message names the field.
@@ -21,7 +21,7 @@ pub enum Kind {
     Conflict,
     /// The statement ran into its timeout and was cancelled at the source.
     TimedOut,
-    /// Nobody waits for the answer any more; the statement was cancelled at the source.
+    /// The caller no longer waits for the answer; the statement was cancelled at the source.
     Abandoned,
     /// Too many calls are running or waiting.
     Busy,
@@ -29,12 +29,12 @@ pub enum Kind {
     Unavailable,
     /// A body, a statement or a requested bound is over its limit.
     TooLarge,
-    /// Our fault. Its message never leaves the process.
+    /// A fault of the service. Its message never leaves the process.
     Internal,
 }
 
 impl Kind {
-    /// Every one.
+    /// All kinds.
     pub const ALL: [Self; 12] = [
         Self::Invalid,
         Self::Unauthenticated,
@@ -69,10 +69,10 @@ impl Kind {
     }
 }
 
-/// A failure with everything its reader may need.
+/// An error with everything that its reader may need.
 ///
-/// `message`, `hint` and `detail` are for the caller and hold no secret, no host name and no
-/// path; [`Error::because`] keeps the inner cause for the log alone.
+/// `message`, `hint` and `detail` are for the caller and contain no secret, no host name and no path. The cause
+/// given to [`Error::because`] is for the log alone.
 #[derive(Clone, Debug)]
 pub struct Error {
     /// What kind of failure this is.
@@ -99,42 +99,43 @@ struct More {
     claimed: Option<String>,
 }
 
-/// Where a failure of a source arose, for those who look at its words.
+/// Where at the source an error arose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// Within a routine or a trigger, and not in the caller's own statement.
+    /// True if it arose within a routine or a trigger, and not in the caller's own statement.
     pub within: bool,
     /// Raised by the author of a routine.
     pub raised: bool,
-    /// Schema and name of the relation that it is about, where the source says it apart from its words.
+    /// Schema and name of the relation concerned, if the source reports them in fields of their own.
     pub relation: Option<(String, String)>,
 }
 
-/// What a source did not find, or could not tell apart, where looking at its catalogue helps to name it rightly.
+/// A name that the source did not find or found ambiguous. With it, the catalogue can be searched for similar
+/// names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// A column, and the table or alias that it was looked for in, where the statement says one.
+    /// A column, and the table or alias that qualifies it in the statement, if any.
     Column {
-        /// In front of its dot.
+        /// The qualifier in front of the dot.
         of: Option<String>,
         /// Its name, as the source understood it.
         name: String,
     },
     /// A column that several tables of the statement have.
     Ambiguous(String),
-    /// A function, with its schema where the statement says one.
+    /// A function, with its schema if the statement names one.
     Routine(String),
     /// A label of an enumeration.
     Label {
         /// The enumeration's type.
         of: String,
-        /// What was given for one.
+        /// The label that was given.
         given: String,
     },
 }
 
 impl Missing {
-    /// The same with other names in the place of its own.
+    /// Replaces the names by those that `rename` returns.
     #[must_use]
     pub fn renamed(&self, rename: impl Fn(&str) -> String) -> Self {
         match self {
@@ -146,30 +147,30 @@ impl Missing {
     }
 }
 
-/// How much of a limit on requests is left.
+/// The state of a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Names the limit.
+    /// The limit's name.
     pub policy: &'static str,
-    /// How many requests.
+    /// The number of requests allowed.
     pub most: u32,
-    /// In which time.
+    /// The window of time that they are counted in.
     pub window: Duration,
-    /// How many are left now.
+    /// The number of requests left now.
     pub remaining: u32,
-    /// When there are more: the next one where none is left, else all of them.
+    /// When the next request is allowed if none is left; else when the full quota is available again.
     pub reset: Duration,
 }
 
-/// Octets of a text of an error at most: sources, and callers through them, write texts of any length.
+/// The maximal length in bytes of a text in an error: sources, and callers through them, write texts of any length.
 pub const LONGEST_TEXT: usize = 8 * 1024;
 
-/// `text`, cut where it is longer than [`LONGEST_TEXT`].
+/// Truncates `text` to [`LONGEST_TEXT`].
 pub fn bounded(text: String) -> String {
     cut(text, LONGEST_TEXT)
 }
 
-/// `text`, cut where it is longer than so many octets.
+/// Truncates `text` to `longest` bytes.
 pub fn cut(mut text: String, longest: usize) -> String {
     const CUT: &str = " … (cut)";
     if text.len() > longest {
@@ -181,22 +182,22 @@ pub fn cut(mut text: String, longest: usize) -> String {
 }
 
 impl Error {
-    /// A failure of `kind`, told in `message`.
+    /// Makes an error of `kind` with `message`.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: bounded(message.into()), more: None }
     }
 
-    /// A wrong request: `message` names the field and the remedy.
+    /// An invalid request: `message` names the field and the remedy.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, message)
     }
 
-    /// A missing or wrong credential.
+    /// A missing or invalid credential.
     pub fn unauthenticated(message: impl Into<String>) -> Self {
         Self::new(Kind::Unauthenticated, message)
     }
 
-    /// A credential that does not reach this far.
+    /// A credential without the right to this.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(Kind::Forbidden, message)
     }
@@ -206,18 +207,18 @@ impl Error {
         Self::new(Kind::NotFound, message)
     }
 
-    /// Our own fault: `cause` is for the log, the caller reads one fixed sentence.
+    /// A fault of the service: `cause` goes to the log, the caller reads a fixed sentence.
     pub fn internal(cause: impl fmt::Display) -> Self {
         Self::new(Kind::Internal, "internal error; the log has it under this request id").because(cause)
     }
 
-    /// The same failure for somebody else who waited for it.
+    /// Copies the error for another caller who waited for the same result.
     #[must_use]
     pub fn again(&self) -> Self {
         Self { kind: self.kind, message: self.message.clone(), more: self.more.clone() }
     }
 
-    /// The same with what `add` makes of a value that may not be given.
+    /// Applies `add` to a value if one is given.
     #[must_use]
     pub fn with<T>(self, given: Option<T>, add: impl FnOnce(Self, T) -> Self) -> Self {
         match given {
@@ -247,14 +248,14 @@ impl Error {
         self
     }
 
-    /// Adds where in the statement as the caller sent it, in characters counted from 1.
+    /// Adds the position in the statement as the caller sent it, in characters counted from 1.
     #[must_use]
     pub fn position(mut self, position: usize) -> Self {
         self.more().position = Some(position);
         self
     }
 
-    /// The same without a position: it was one of a text that the reader does not know.
+    /// Removes the position: it refers to a text that the reader has not seen.
     #[must_use]
     pub fn without_position(mut self) -> Self {
         if let Some(more) = &mut self.more {
@@ -263,130 +264,130 @@ impl Error {
         self
     }
 
-    /// Adds when the next attempt is worth making.
+    /// Adds the time after which another attempt makes sense.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.more().retry_after = Some(delay);
         self
     }
 
-    /// Adds the scope that would have allowed it, for the challenge of RFC 6750 §3.1.
+    /// Adds the scope that would have been sufficient, for the challenge of RFC 6750 §3.1.
     #[must_use]
     pub fn needs(mut self, scope: &'static str) -> Self {
         self.more().needs = Some(scope);
         self
     }
 
-    /// A limit on requests is used up; `message` names it.
+    /// A rate limit is used up; `message` names it.
     pub fn throttled(message: impl Into<String>, quota: Quota) -> Self {
         let mut error = Self::new(Kind::Busy, message).retry_after(quota.reset);
         error.more().quota = Some(quota);
         error
     }
 
-    /// Keeps the inner cause for the log; callers never see it.
+    /// Adds the inner cause for the log; callers never see it.
     #[must_use]
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
         self.more().cause = Some(bounded(cause.to_string()));
         self
     }
 
-    /// Says what is missing, for whoever can look for what is near.
+    /// Adds the missing name, so that similar names can be suggested.
     #[must_use]
     pub fn missing(mut self, missing: Missing) -> Self {
         self.more().missing = Some(missing);
         self
     }
 
-    /// Says where at the source it arose.
+    /// Adds where at the source it arose.
     #[must_use]
     pub fn at(mut self, site: Site) -> Self {
         self.more().site = Some(site);
         self
     }
 
-    /// Where at the source it arose, if that is known.
+    /// Returns where at the source it arose, if known.
     pub fn get_site(&self) -> Option<&Site> {
         self.more.as_ref()?.site.as_ref()
     }
 
-    /// What is missing, where looking for what is near helps.
+    /// Returns the missing name, if similar names can be suggested.
     pub fn get_missing(&self) -> Option<&Missing> {
         self.more.as_ref()?.missing.as_ref()
     }
 
-    /// Says that it names nothing that its reader did not name: its words are our own.
+    /// Marks the text as our own: it names nothing that the reader did not name.
     #[must_use]
     pub fn judged(mut self) -> Self {
         self.more().judged = true;
         self
     }
 
-    /// Whether its words are our own, and name nothing that its reader did not name.
+    /// Returns true if the text is our own and names nothing that the reader did not name.
     pub fn is_judged(&self) -> bool {
         self.more.as_ref().is_some_and(|more| more.judged)
     }
 
-    /// Keeps the id of the credential that was refused, for the audit trail alone.
+    /// Adds the id of the refused credential, for the audit trail alone.
     #[must_use]
     pub fn of_credential(mut self, id: impl Into<String>) -> Self {
         self.more().credential = Some(id.into());
         self
     }
 
-    /// Keeps who the refused caller claims to be, for the audit trail alone.
+    /// Adds the identity that the refused caller claims, for the audit trail alone.
     #[must_use]
     pub fn claimed(mut self, name: impl Into<String>) -> Self {
         self.more().claimed = Some(name.into());
         self
     }
 
-    /// What the reader can do about it.
+    /// Returns what the reader can do about it.
     pub fn get_hint(&self) -> Option<&str> {
         self.more.as_ref()?.hint.as_deref()
     }
 
-    /// The source's own detail.
+    /// Returns the source's own detail.
     pub fn get_detail(&self) -> Option<&str> {
         self.more.as_ref()?.detail.as_deref()
     }
 
-    /// The SQLSTATE, where the source gave one.
+    /// Returns the SQLSTATE, if the source gave one.
     pub fn get_sqlstate(&self) -> Option<&str> {
         self.more.as_ref()?.sqlstate.as_deref()
     }
 
-    /// Where in the statement, in characters counted from 1.
+    /// Returns the position in the statement, in characters counted from 1.
     pub fn get_position(&self) -> Option<usize> {
         self.more.as_ref()?.position
     }
 
-    /// When the next attempt is worth making.
+    /// Returns the time after which another attempt makes sense.
     pub fn get_retry_after(&self) -> Option<Duration> {
         self.more.as_ref()?.retry_after
     }
 
-    /// The scope that would have allowed it.
+    /// Returns the scope that would have been sufficient.
     pub fn get_needs(&self) -> Option<&'static str> {
         self.more.as_ref()?.needs
     }
 
-    /// The limit on requests that is used up.
+    /// Returns the rate limit that is used up.
     pub fn get_quota(&self) -> Option<&Quota> {
         self.more.as_ref()?.quota.as_ref()
     }
 
-    /// The inner cause, for the log alone.
+    /// Returns the inner cause, for the log alone.
     pub fn cause(&self) -> Option<&str> {
         self.more.as_ref()?.cause.as_deref()
     }
 
-    /// The id of the credential that was refused, for the audit trail alone.
+    /// Returns the id of the refused credential, for the audit trail alone.
     pub fn get_credential(&self) -> Option<&str> {
         self.more.as_ref()?.credential.as_deref()
     }
 
-    /// Who the refused caller claims to be, for the audit trail alone.
+    /// Returns the identity that the refused caller claims, for the audit trail alone.
     pub fn get_claimed(&self) -> Option<&str> {
         self.more.as_ref()?.claimed.as_deref()
     }
@@ -404,7 +405,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The result of everything behind the mailbox.
+/// The result type of everything behind the mailbox.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
-//! What an operator should know about a connection: found by a driver, told by the log, `check` and `doctor`.
+//! What an operator should know about a connection: found by a driver, reported in the log, by `check` and
+//! `doctor`.
 
-/// How grave a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingSeverity {
-    /// Good to know, and as it may be.
+    /// For information; nothing has to be done.
     Note,
-    /// Something is weaker than it looks.
+    /// Something is less protected than it appears.
     Warning,
 }
 
@@ -22,28 +23,28 @@ impl FindingSeverity {
 /// Something about a connection that its operator should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How grave it is.
+    /// Its severity.
     pub grade: FindingSeverity,
-    /// One sentence that names nothing which callers do not see: the log has it.
+    /// One sentence for the log, without names that callers cannot see.
     pub message: String,
-    /// The first names that it is about, for those who may see all of the source.
+    /// The first names concerned, for readers who may see all of the source.
     pub names: Vec<String>,
-    /// How many more there are.
+    /// The number of further names.
     pub more: usize,
-    /// What to do about it; empty where nothing has to be done.
+    /// What to do about it; empty if nothing has to be done.
     pub remedy: String,
 }
 
-/// Names in one finding at most.
+/// The maximal number of names in one finding.
 const MOST_NAMES: usize = 5;
 
 impl Finding {
-    /// A finding about nothing in particular.
+    /// Makes a finding without names.
     pub fn new(grade: FindingSeverity, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { grade, message: message.into(), names: Vec::new(), more: 0, remedy: remedy.into() }
     }
 
-    /// Adds what it is about: the first few of `names`, and the number of the rest.
+    /// Adds the names concerned: the first few of `names`, and the number of the rest.
     #[must_use]
     pub fn about<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut names = names.into_iter();
@@ -52,7 +53,7 @@ impl Finding {
         self
     }
 
-    /// The sentence with its names.
+    /// Returns the sentence with its names.
     pub fn words(&self) -> String {
         if self.names.is_empty() {
             return self.message.clone();
@@ -62,7 +63,7 @@ impl Finding {
     }
 }
 
-/// A name on a line of its own: what would move the cursor is escaped.
+/// Escapes characters that would move the cursor, so that the name fits on one line.
 pub fn printable(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for letter in name.chars() {

@@ -1,8 +1,8 @@
-//! Whether an address is one of this very machine.
+//! Whether a host, an origin or an address is of this machine.
 
 use std::net::IpAddr;
 
-/// Returns true if nobody but this machine has `address`, also where it is written as IPv4 in IPv6.
+/// Returns true if `address` is of this machine, also as IPv4 in IPv6.
 pub fn is_address(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }

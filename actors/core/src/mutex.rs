@@ -1,8 +1,8 @@
-//! Taking a lock of the standard library's.
+//! Locks a mutex of the standard library.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Takes a lock whose holder may have panicked: what it guards is whole after each step.
+/// Locks a mutex even if a holder has panicked: the guarded value is consistent after each step.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Tells threads apart, so that what one of them drives is used there first: whoever uses it elsewhere wakes
-//! two threads for each thing that is said.
+//! Identifies a worker thread, so that a session is reused on the thread that drives it; elsewhere each message
+//! wakes two threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct WorkerId(u64);
 
 impl WorkerId {
-    /// The thread that this is called on. One that is ending counts as another one.
+    /// Returns the current thread. A thread that is ending gets a new number.
     pub fn current() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         thread_local! {

@@ -9,10 +9,10 @@ use crate::error::{Error, Kind, Result};
 use crate::naming::near;
 use crate::naming::pattern::speaks_of;
 
-/// The folder of what lies in none.
+/// The folder of objects without a folder.
 pub const MAIN: &str = "main";
 
-/// Folder, table and column that a name says: `folder.table.column`, or `table.column` in [`MAIN`].
+/// Splits a name into folder, table and column: `folder.table.column`, or `table.column` in [`MAIN`].
 pub fn column(name: &str) -> Option<(&str, &str, &str)> {
     match name.split('.').collect::<Vec<_>>()[..] {
         [table, column] => Some((MAIN, table, column)),
@@ -21,51 +21,52 @@ pub fn column(name: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
-/// What an administrator has declared as one workspace. Names of connections are as their own tables spell them.
+/// A workspace as an administrator declared it. Names of connections are spelled as in their own tables of the
+/// configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workspace {
-    /// Addresses it, in the space of names that connections have too.
+    /// Its name, in one namespace with the connections.
     pub name: Arc<str>,
-    /// What it is for.
+    /// Its description.
     pub description: Option<Arc<str>>,
-    /// What agents should know.
+    /// Instructions for agents.
     pub instructions: Option<Arc<str>>,
-    /// Tokens of these and of what is told of the tables, at most.
+    /// The maximal number of tokens of the instructions and the description of the tables.
     pub instructions_tokens: usize,
-    /// Whether the rows of small lookup tables are told.
+    /// Whether instructions include the rows of small lookup tables.
     pub lookup_rows: bool,
-    /// Rows of a tool's result at most.
+    /// The maximal number of rows in a tool's result.
     pub max_rows: u64,
-    /// Bytes of a tool's result at most.
+    /// The maximal number of bytes in a tool's result.
     pub max_bytes: usize,
-    /// Rows of a tool's result where the call does not ask for more.
+    /// The number of rows in a tool's result, unless the call asks for more.
     pub tool_rows: u64,
-    /// Bytes of a tool's result where the call does not ask for more rows.
+    /// The number of bytes in a tool's result, unless the call asks for more rows.
     pub tool_bytes: usize,
-    /// Tools made from its procedures that are listed at most; none is all.
+    /// The maximal number of tools made from its procedures; 0 means all.
     pub max_source_tools: usize,
     /// Tables and procedures of connections.
     pub assets: Vec<Asset>,
-    /// Views over them, and over one another, without a circle.
+    /// Views over them and over one another, without cycles.
     pub views: Vec<View>,
-    /// How its tables belong together.
+    /// Relations between its tables.
     pub relations: Vec<Relation>,
 }
 
-/// Something of a connection that a workspace has.
+/// An object of a connection that a workspace contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asset {
     /// A table or view, or all that match a pattern.
     Table {
         /// The connection.
         connection: Arc<str>,
-        /// The schema there; where `%` stands in it, a pattern in which `_` is itself ([`speaks_of`]).
+        /// The schema there; with `%` in it, a pattern in which `_` is literal ([`speaks_of`]).
         schema: Arc<str>,
         /// The table there, or a pattern.
         table: Arc<str>,
-        /// Its name in the workspace, where that is another one; never with a pattern.
+        /// Its name in the workspace, if it differs; never with a pattern.
         alias: Option<Arc<str>>,
-        /// The folder that it lies in.
+        /// Its folder.
         folder: Option<Arc<str>>,
     },
     /// A procedure.
@@ -84,20 +85,20 @@ pub enum Asset {
 pub struct View {
     /// Its name in the workspace.
     pub name: Arc<str>,
-    /// The folder that it lies in.
+    /// Its folder.
     pub folder: Option<Arc<str>>,
-    /// What it shows.
+    /// Its description.
     pub description: Option<Arc<str>>,
     /// One SELECT over names of the workspace.
     pub query: Arc<str>,
 }
 
-/// What a name of a workspace stands for.
+/// What a workspace's name resolves to.
 #[derive(Clone, Copy, Debug)]
 pub enum ResolvedName<'a> {
     /// A table or view of a connection.
     Table {
-        /// As what the workspace has it.
+        /// The asset that the workspace has it by.
         asset: &'a Asset,
         /// The connection.
         connection: &'a str,
@@ -110,14 +111,14 @@ pub enum ResolvedName<'a> {
     View(&'a View),
 }
 
-/// A statement over names of a workspace, on its way to a connection underneath.
+/// The workspace of a statement that is on its way to a connection underneath.
 #[derive(Clone)]
 pub struct Within {
-    /// The workspace that its names are of.
+    /// The workspace that the names belong to.
     pub workspace: Arc<Workspace>,
-    /// Whether the caller reaches the connection without the workspace too, and so may see its own names.
+    /// Whether the caller also reaches the connection directly, and so may see its own names.
     pub is_reached: bool,
-    /// Hears the connection's name and what is sent to it.
+    /// Receives the connection's name and the statement that is sent to it.
     pub sent: Arc<dyn Fn(&str, &str) + Send + Sync>,
 }
 
@@ -127,22 +128,22 @@ impl fmt::Debug for Within {
     }
 }
 
-/// Two columns of the workspace that belong together: `folder.table.column`, or `table.column` in [`MAIN`].
+/// Two related columns of the workspace: `folder.table.column`, or `table.column` in [`MAIN`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relation {
-    /// The column that refers.
+    /// The referencing column.
     pub from: Arc<str>,
-    /// The column it refers to.
+    /// The referenced column.
     pub to: Arc<str>,
 }
 
 impl Workspace {
-    /// The connections underneath, each once, by name.
+    /// Returns the names of the connections underneath, each once.
     pub fn connections(&self) -> BTreeSet<&str> {
         self.assets.iter().map(Asset::connection).collect()
     }
 
-    /// What `name` stands for in `folder`. Names are told apart in any case, so that one without quotes is found too.
+    /// Returns what `name` in `folder` resolves to. Names match in any case, so that unquoted names are found.
     pub fn find<'a>(&'a self, folder: &str, name: &'a str) -> Option<ResolvedName<'a>> {
         let is_here = |place: &str| place.eq_ignore_ascii_case(folder);
         let mut views = self.views.iter();
@@ -172,11 +173,11 @@ impl Workspace {
         }
     }
 
-    /// What a statement's name stands for, with its folder: `name`, `folder.name` or `workspace.folder.name`. One that
-    /// stands alone is looked for in `default_folder`, and in the main one if it is not there.
+    /// Resolves a name of a statement, and returns its folder too: `name`, `folder.name` or
+    /// `workspace.folder.name`. An unqualified name is looked up in `default_folder`, then in the main folder.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] for a name that it does not have.
+    /// [`Kind::NotFound`] for a name that the workspace does not have.
     pub fn resolve<'a>(
         &'a self,
         parts: &[&'a str],
@@ -198,14 +199,14 @@ impl Workspace {
         found.ok_or_else(|| self.unknown(first, name))
     }
 
-    /// Whether something lies in `folder`.
+    /// Returns true if something is in `folder`.
     pub fn has_folder(&self, folder: &str) -> bool {
         let is_it = |place: &str| place.eq_ignore_ascii_case(folder);
         self.assets.iter().any(|asset| asset.place().is_some_and(|(place, _)| is_it(place)))
             || self.views.iter().any(|view| is_it(view.folder()))
     }
 
-    /// The refusal of a name that it does not have; it tells of nothing but what it has.
+    /// Returns the error for an unknown name; it mentions only names of the workspace.
     pub fn unknown(&self, folder: &str, name: &str) -> Error {
         let shown =
             |folder: &str, name: &str| if folder == MAIN { name.to_owned() } else { format!("{folder}.{name}") };
@@ -213,7 +214,7 @@ impl Workspace {
             self.assets.iter().filter_map(|asset| asset.place().and_then(|(folder, name)| Some((folder, name?))));
         let views = self.views.iter().map(|view| (view.folder(), view.name.as_ref()));
         let wanted = shown(folder, name);
-        // One that cannot be had is no hint, not even for itself.
+        // The wanted name itself must not be suggested: it could not be used.
         let names = assets.chain(views).map(|(folder, name)| shown(folder, name));
         let names: Vec<String> = names.filter(|known| !known.eq_ignore_ascii_case(&wanted)).collect();
         let error = Error::not_found(format!("query: there is no table {wanted} in the workspace {}", self.name))
@@ -227,18 +228,19 @@ impl Workspace {
     }
 }
 
-/// Failures in whose words a source names nothing of its own: quotients, and numbers and times out of range.
+/// SQLSTATEs whose messages contain no names of the source: division by zero, numeric and datetime values out of
+/// range.
 const NAMELESS: [&str; 3] = ["22012", "22003", "22008"];
 
-/// The failure of a source that its reader reaches by way of a workspace alone: a source's words may name what the
-/// workspace does not have, or has under another name.
+/// Removes the source's text from an error, for a reader who reaches the source only through a workspace: the text
+/// may contain names that the workspace hides or renames.
 #[must_use]
 pub fn without_names(error: Error) -> Error {
     let state = error.get_sqlstate().map(str::to_owned);
     let is_nameless = state.as_deref().is_some_and(|state| NAMELESS.contains(&state));
     let is_of_source = match error.kind {
         Kind::Rejected | Kind::Conflict | Kind::NotFound | Kind::Invalid => true,
-        // Without one it is a refusal of our own.
+        // Without an SQLSTATE it is a refusal of our own.
         Kind::Forbidden => state.is_some(),
         _ => false,
     };
@@ -255,21 +257,21 @@ pub fn without_names(error: Error) -> Error {
 }
 
 impl Asset {
-    /// The connection that has it.
+    /// Returns the connection that has it.
     pub fn connection(&self) -> &str {
         match self {
             Self::Table { connection, .. } | Self::Procedure { connection, .. } => connection,
         }
     }
 
-    /// The schema that it is in there.
+    /// Returns its schema there.
     pub fn schema(&self) -> &str {
         match self {
             Self::Table { schema, .. } | Self::Procedure { schema, .. } => schema,
         }
     }
 
-    /// The folder and the name that it has in the workspace; a pattern has the folder alone, and a procedure neither.
+    /// Returns its folder and its name in the workspace; a pattern has only a folder, a procedure neither.
     pub fn place(&self) -> Option<(&str, Option<&str>)> {
         let Self::Table { table, alias, folder, .. } = self else { return None };
         let folder = folder.as_deref().unwrap_or(MAIN);
@@ -277,7 +279,7 @@ impl Asset {
         Some((folder, (!self.is_pattern()).then_some(name)))
     }
 
-    /// Whether it is, or has, what its connection calls so.
+    /// Returns true if it is, or its pattern matches, the object with this name at the connection.
     pub fn is(&self, in_schema: &str, named: &str) -> bool {
         let (Self::Table { schema, table: name, .. } | Self::Procedure { schema, name, .. }) = self;
         if self.is_pattern() {
@@ -286,14 +288,14 @@ impl Asset {
         schema.as_ref() == in_schema && name.as_ref() == named
     }
 
-    /// Whether it stands for all that match it.
+    /// Returns true if it is a pattern.
     pub fn is_pattern(&self) -> bool {
         matches!(self, Self::Table { schema, table, .. } if schema.contains('%') || table.contains('%'))
     }
 }
 
 impl View {
-    /// The folder that it lies in.
+    /// Returns its folder.
     pub fn folder(&self) -> &str {
         self.folder.as_deref().unwrap_or(MAIN)
     }

@@ -1,4 +1,4 @@
-//! The seam to the connections: what a statement over several of them asks of each, as its caller.
+//! The interface to the connections: what a statement over several of them asks of each, with its caller's rights.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use portico_sources::Driver;
 /// One connection that a statement may name.
 #[derive(Clone, Debug)]
 pub struct SourceConnection {
-    /// What it is known by wherever it is opened.
+    /// Its id, the same everywhere.
     pub id: Uuid,
     /// Its name, the catalogue of everything in it.
     pub name: Arc<str>,
-    /// What kind of database it is.
+    /// The driver of its database.
     pub driver: &'static Driver,
-    /// Whether the caller reaches it by itself, and so may see what it is sent.
+    /// Whether the caller reaches it directly, and so may see the statements sent to it.
     pub is_reached: bool,
 }
 
-/// The connections that a caller reaches, each by its place among them. Whatever is asked of one goes the way of any
-/// other call, so that its rights, limits and records hold.
+/// The connections that a caller reaches, by index. Every request to one is an ordinary call, so that its rights,
+/// limits and records apply.
 pub trait Connections: Debug + Send + Sync + 'static {
     /// All of them.
     fn members(&self) -> &[SourceConnection];

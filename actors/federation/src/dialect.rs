@@ -1,4 +1,4 @@
-//! What the engine's parser takes for SQL: PostgreSQL's, where the parser's own idea of it is not.
+//! The SQL dialect of the engine's parser: PostgreSQL's, corrected where the parser's own version differs.
 
 use std::any::TypeId;
 
@@ -37,7 +37,7 @@ impl Dialect for Bounded {
         false
     }
 
-    /// The parser takes all that follows for what `IS DISTINCT FROM` compares with, also behind an AND.
+    /// The parser takes everything that follows, even an AND, for the right side of `IS DISTINCT FROM`.
     fn parse_infix(&self, parser: &mut Parser<'_>, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
         let is_distinct = parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]);
         if !is_distinct && !parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]) {

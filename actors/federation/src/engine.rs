@@ -55,25 +55,25 @@ pub struct Settings {
     pub memory: usize,
     /// Octets of memory of one statement.
     pub statement_memory: usize,
-    /// Where what does not fit is kept meanwhile.
+    /// The folder for rows that do not fit in memory.
     pub spill_dir: PathBuf,
     /// Octets there at most, of one statement.
     pub spill_limit: u64,
     /// Threads that plans run on.
     pub threads: usize,
-    /// Whether sources do what they can; else they hand over whole tables.
+    /// Whether parts of a statement are pushed down to the sources; otherwise they return whole tables.
     pub pushdown: bool,
 }
 
 /// How long a statement waits for memory.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Octets of a thread's stack, and of what is added to one: plans are trees as deep as their statement is long. Most of
-/// what walks over them adds to the stack when less than half of this is left; the rest gets by with that half. Memory is
-/// used only as far as it is needed.
+/// The size in bytes of a thread's stack, and of a segment added to it: plans are trees as deep as their statement
+/// is long. Most of the code that walks over them adds a segment when less than half is left; the rest needs no
+/// more than that half. Memory is used only as far as it is needed.
 const STACK: usize = 64 << 20;
-/// Octets that a sort keeps for merging what it has written down.
+/// The number of bytes that a sort reserves for merging spilled rows.
 const FOR_MERGING: usize = 1 << 20;
-/// Files of a sort that are merged at once: one sort takes no memory that another one of the statement needs.
+/// The number of a sort's files that are merged at once: so one sort leaves memory to the statement's other sorts.
 const MERGED: usize = 4;
 /// Octets that the process may grow by beyond the memory of a statement.
 const BEYOND: usize = 32 << 20;
@@ -82,7 +82,7 @@ const OCTETS_FOR_A_ROW: usize = 16 << 10;
 const FEWEST_ROWS: usize = 512;
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
-/// What of a name in the folder of spilled rows is ours.
+/// The prefix of our names in the spill folder.
 const SPILLED: &str = "datafusion-";
 
 /// Room for one statement, its principal's and that of all, until it is dropped.
@@ -97,13 +97,13 @@ fn statements(settings: &Settings) -> usize {
     (settings.memory / settings.statement_memory.max(1)).max(1)
 }
 
-/// What the engine may count of a statement's memory. What it counts is there twice at times: a buffer that grows while it
-/// is copied, and the rows of a join or a group as they are put together.
+/// Returns the memory of a statement that the engine may count. Counted memory is sometimes there twice: a buffer
+/// that grows while it is copied, and the rows of a join or a group while they are assembled.
 fn counted(statement_memory: usize) -> usize {
     statement_memory.min(statement_memory.midpoint(BEYOND))
 }
 
-/// Rows that go through a plan at once: some batches are in memory beside what is counted.
+/// Returns the number of rows in a batch: some batches are in memory beside what is counted.
 fn batch_size(statement_memory: usize) -> usize {
     (statement_memory / OCTETS_FOR_A_ROW).clamp(FEWEST_ROWS, bounded_text::BATCH)
 }
@@ -112,11 +112,11 @@ fn batch_size(statement_memory: usize) -> usize {
 #[derive(Debug)]
 pub struct Engine {
     settings: Settings,
-    /// What every statement begins with.
+    /// The state that every statement starts from.
     base: SessionState,
     /// Room for so many statements at once.
     room: Arc<Semaphore>,
-    /// Room for those of one principal, by its subject, as long as it has one: another one finds room beside it.
+    /// The semaphore of each principal, by its subject, while it runs statements: others find room beside it.
     own: Mutex<HashMap<String, Weak<Semaphore>>>,
     estimates: Arc<Estimates>,
     /// There until the engine is dropped.
@@ -124,10 +124,10 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts its threads, and clears what a process that ended left behind.
+    /// Starts its threads, and removes what a former process left behind.
     ///
     /// # Errors
-    /// When threads or the folder cannot be had.
+    /// If the threads cannot be started or the folder cannot be used.
     pub fn start(settings: Settings) -> std::io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&settings.spill_dir)?;
         for entry in fs::read_dir(&settings.spill_dir)?.flatten() {
@@ -154,12 +154,13 @@ impl Engine {
         })
     }
 
-    /// Runs `statement` for the caller whose `connections` these are; answers once it is planned. Dropping the future,
-    /// or the results, cancels what runs at the sources.
+    /// Runs `statement` for the caller of these `connections`; completes once it is planned. Dropping the future,
+    /// or the results, cancels the statements at the sources.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] for what is no single statement that reads, [`Kind::NotFound`] for tables and connections,
-    /// [`Kind::Rejected`] for what cannot be planned, [`Kind::Busy`] when there is no room for it, and what sources say.
+    /// [`Kind::Invalid`] if it is not a single statement that reads, [`Kind::NotFound`] for tables and connections,
+    /// [`Kind::Rejected`] for what cannot be planned, [`Kind::Busy`] if there is no room for it, and errors of the
+    /// sources.
     pub async fn run(&self, connections: Arc<dyn Connections>, statement: Statement) -> Result<Results> {
         let runtime = self.runtime.as_ref().ok_or_else(|| Error::internal("the engine has ended"))?;
         let deadline = Deadline::after(statement.limits.timeout);
@@ -211,7 +212,7 @@ impl Engine {
     async fn admit(&self, principal: &str, deadline: Deadline) -> Result<Room> {
         let until = deadline.instant().min(Instant::now() + PATIENCE);
         let room = async {
-            // Whoever waits for their own takes nothing of others meanwhile.
+            // While it waits for its principal's own room, it takes no shared room.
             let own = self.own(principal).acquire_owned().await?;
             Ok::<_, AcquireError>(Room { _own: own, _all: Arc::clone(&self.room).acquire_owned().await? })
         };
@@ -236,7 +237,7 @@ impl Engine {
         room
     }
 
-    /// What `statement` is planned with.
+    /// Returns the state that `statement` is planned with.
     fn state(&self, statement: &Statement, tables: Arc<Tables>, deadline: Deadline) -> SessionState {
         let mut state = self.base.clone();
         let options = state.config_mut().options_mut();
@@ -244,13 +245,13 @@ impl Engine {
         let catalog = &mut options.catalog;
         (catalog.default_catalog, catalog.default_schema) = statement.defaults();
         state.register_catalog_list(Arc::new(Catalogs(tables)));
-        // What `now()` and its like answer.
+        // Sets the time that `now()` and similar functions return.
         state.mark_start_execution();
         state
     }
 }
 
-/// What a statement is run with: memory and a folder of its own.
+/// Makes the runtime environment of a statement: memory and a spill folder of its own.
 fn environment(settings: &Settings) -> Result<Arc<RuntimeEnv>> {
     let disk = DiskManagerBuilder::default()
         .with_mode(DiskManagerMode::Directories(vec![settings.spill_dir.clone()]))
@@ -262,7 +263,7 @@ fn environment(settings: &Settings) -> Result<Arc<RuntimeEnv>> {
     environment.build_arc().map_err(engine_error)
 }
 
-/// What all statements are planned with: functions, rules and options.
+/// Makes the state that all statements start from: functions, rules and options.
 fn base(batch_size: usize) -> SessionState {
     let mut config = SessionConfig::new()
         .with_batch_size(batch_size)
@@ -321,8 +322,8 @@ struct Running {
 }
 
 impl Running {
-    /// The rows of a plan that runs on the engine's threads until the stream is dropped. Where it comes to its bound of
-    /// memory before the first row, it is begun anew as the `low_memory` one.
+    /// Returns the rows of a plan that runs on the engine's threads until the stream is dropped. If it reaches its
+    /// memory limit before the first row, it is restarted with the `low_memory` plan.
     fn batches(
         self,
         plan: Arc<dyn ExecutionPlan>,
@@ -332,7 +333,7 @@ impl Running {
         let Self { handle, settings, deadline, room } = self;
         let (sender, receiver) = mpsc::channel(AHEAD);
         let work = async move {
-            // A step that computes for long ends behind its deadline: until then what it holds is not another one's.
+            // A long computation may continue after its deadline: until then its room stays taken.
             let _room = room;
             let run = async {
                 let environment = environment(&settings)?;
@@ -345,7 +346,7 @@ impl Running {
                         Ok(batch) => batch,
                         Err(error) => match low_memory.take().filter(|_| is_memory_exhausted(&error)) {
                             Some(low_memory) => {
-                                // What it holds is given back before it is needed again.
+                                // Frees its memory before that is needed again.
                                 drop(stream);
                                 let (plan, context) = low_memory.plan().await?;
                                 stream = begin(plan, context)?;
@@ -371,7 +372,7 @@ impl Running {
             match tokio::time::timeout_at(deadline.instant().into(), receiver.recv()).await {
                 Ok(Some(batch)) => Some((batch, (receiver, task))),
                 Ok(None) => {
-                    // What ended without a word has failed.
+                    // A task that ended without a result has failed.
                     let failure = task.take()?.await.err()?;
                     Some((Err(Error::internal(failure)), (receiver, None)))
                 }

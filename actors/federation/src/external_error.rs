@@ -1,4 +1,4 @@
-//! Failures of ours within the engine.
+//! Our own errors within the engine.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use datafusion::error::DataFusionError;
 
 use portico_core::error::Error;
 
-/// A failure of ours, as the engine carries it.
+/// Carries our own error through the engine.
 #[derive(Debug)]
 struct ExternalError(Error);
 
@@ -23,7 +23,7 @@ pub(crate) fn external(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(ExternalError(error)))
 }
 
-/// The failure of ours that is somewhere within.
+/// Returns our own error, if it is somewhere within.
 pub(crate) fn find(error: &DataFusionError) -> Option<&Error> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {

@@ -1,4 +1,4 @@
-//! Failures on their way through the engine and out of it.
+//! Translates errors on their way through the engine and out of it.
 
 use std::io;
 
@@ -16,16 +16,16 @@ use portico_core::near;
 /// Names in a hint at most.
 const MOST_NAMES: usize = 20;
 
-/// How the engine begins to say that it has no such function.
+/// The start of the engine's message for an unknown function.
 const NO_FUNCTION: &str = "Invalid function '";
 
 /// How it calls the type of intervals.
 const INTERVAL: &str = "Interval(MonthDayNano)";
 
-/// How it begins to say that an aggregate is of what has several rows itself.
+/// The start of its message for nested aggregates.
 const NESTED: &str = "Aggregate function calls cannot ";
 
-/// How it begins to say that what stands in front of a column is no table: it looked for a column of that name first.
+/// The start of its message for an unknown table in front of a column: it looked for a column of that name first.
 const NO_FIELD: &str = "Cannot access field at argument";
 
 /// The failure of a source, with its connection's name.
@@ -38,7 +38,7 @@ pub(crate) fn of_connection(name: &str, mut error: Error) -> Error {
     error
 }
 
-/// Whether the engine had no memory left, or none on the disk, for the statement.
+/// Returns true if the engine ran out of memory, or of disk space, for the statement.
 pub(crate) fn is_memory_exhausted(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
@@ -48,7 +48,7 @@ pub(crate) fn is_unsound(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::Plan(what) if what.contains(UNSOUND))
 }
 
-/// What a failure of the engine's rules means: where they take a subquery apart, they look for columns that they have lost.
+/// Translates an error of the engine's rules: when they decompose a subquery, they may lose columns.
 pub(crate) fn rule_error(error: DataFusionError) -> Error {
     match error.find_root() {
         DataFusionError::SchemaError(cause, _) if matches!(**cause, SchemaError::FieldNotFound { .. }) => not_run(),
@@ -63,7 +63,7 @@ fn not_run() -> Error {
         .hint("join its table, and group the rows, or number them with row_number() and keep the first")
 }
 
-/// What a failure of the engine means for the caller.
+/// Translates an error of the engine for the caller.
 pub(crate) fn engine_error(error: DataFusionError) -> Error {
     if let Some(ours) = find(&error) {
         return ours.again();
@@ -89,7 +89,7 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
         DataFusionError::NotImplemented(what) if NOT_RUN.iter().any(|begin| what.starts_with(begin)) => not_run(),
         DataFusionError::NotImplemented(what) => engine_words::not_implemented(what),
         DataFusionError::ArrowError(cause, _) => arrow_error(cause),
-        // What reads its rows elsewhere than in FROM is no recursive query to the engine.
+        // The engine does not treat a query as recursive that reads its rows elsewhere than in FROM.
         DataFusionError::Internal(what) if what.contains("Unexpected empty work table") => {
             rejected("42P19", "a recursive query must not be read within a subquery of its own".to_owned())
                 .because(what)
@@ -108,7 +108,7 @@ pub(crate) fn engine_error(error: DataFusionError) -> Error {
     }
 }
 
-/// What it means that the engine makes no plan, by its words.
+/// Translates a planning error, by its message.
 fn plan_error(what: &str) -> Error {
     match () {
         () if what.starts_with(NO_FUNCTION) => {
@@ -168,7 +168,7 @@ fn arrow_error(cause: &ArrowError) -> Error {
     match cause {
         ArrowError::DivideByZero => rejected("22012", "division by zero".to_owned()),
         ArrowError::ArithmeticOverflow(what) => rejected("22003", what.clone()),
-        // Its words for a number that has no place in another type.
+        // The message for a number out of range of another type.
         ArrowError::CastError(what) if what.starts_with("Can't cast value") => rejected("22003", what.clone()),
         ArrowError::CastError(what) | ArrowError::ParseError(what) => rejected("22P02", no_value(what)),
         ArrowError::ComputeError(what) | ArrowError::InvalidArgumentError(what) => rejected("22000", what.clone()),
@@ -187,7 +187,7 @@ fn schema_error(cause: &SchemaError) -> Error {
     }
 }
 
-/// What to do where the engine takes two values for one, because it calls a cast by what is cast.
+/// The hint if the engine confuses two values, because it names a cast after its operand.
 const SAME_NAME: &str =
     "compute one of the two in a subquery, under a name of its own: here a cast has the name of what it casts";
 
@@ -200,10 +200,10 @@ fn not_grouped(what: &str) -> Option<&str> {
     rest.split_once('"').map(|(column, _)| column)
 }
 
-/// What the engine says where it has itself made a plan that does not sort as it must.
+/// The engine's message if it has itself made a plan that is not sorted as required.
 pub(crate) const UNSOUND: &str = "does not satisfy order requirements";
 
-/// How the engine begins to say that it has no plan for a subquery, or for what that says of the query around it.
+/// The start of its messages for a subquery, or a reference from it to the outer query, that it cannot plan.
 const NOT_RUN: [&str; 5] = [
     "Physical plan does not support undecorrelated Subquery",
     "Physical plan does not support logical expression Exists",
@@ -212,13 +212,13 @@ const NOT_RUN: [&str; 5] = [
     "Physical plan does not support logical expression OuterReferenceColumn",
 ];
 
-/// What it says of a value that may be one of several rows.
+/// Its message for a scalar subquery that may return several rows.
 pub(crate) const SEVERAL_ROWS: &str = "must be aggregated to return at most one row";
 
-/// How it begins to say that such a value stands where it has none.
+/// The start of its messages for a scalar subquery in an unsupported place.
 const CORRELATED: [&str; 2] = ["Correlated scalar subquery can only", "Correlated scalar subquery in"];
 
-/// The function for whose arguments the engine has none.
+/// Returns the function that has no signature for its arguments.
 fn no_signature(what: &str) -> Option<&str> {
     if let Some((_, call)) = what.split_once("No function matches the given name and argument types '") {
         return call.split_once('(').map(|(name, _)| name);
@@ -258,7 +258,7 @@ fn no_column(column: &Column, there: &[Column]) -> Error {
     }
 }
 
-/// What it says of a text that is no value of a type, in PostgreSQL's words.
+/// Translates its message for a text that is not a value of a type, into PostgreSQL's words.
 fn no_value(what: &str) -> String {
     let said = || {
         let (text, type_) = what.strip_prefix("Cannot cast string '")?.rsplit_once("' to value of ")?;
@@ -268,7 +268,7 @@ fn no_value(what: &str) -> String {
     said().unwrap_or_else(|| what.to_owned())
 }
 
-/// What it says of an operator that is not there for two types, in PostgreSQL's words.
+/// Translates its message for an operator that does not exist for two types, into PostgreSQL's words.
 fn no_operator(what: &str) -> Option<String> {
     let expression = match what.strip_prefix("Cannot infer common argument type for operation ") {
         Some(expression) => expression,
@@ -282,10 +282,10 @@ fn no_operator(what: &str) -> Option<String> {
     })
 }
 
-/// The engine reads and writes nothing but what does not fit into the memory.
+/// Returns an I/O error: the engine only reads and writes spilled rows.
 fn of_folder(cause: &io::Error) -> Error {
     match cause.kind() {
-        // Its own bound is of the kind that has no name.
+        // The engine's own limit has the kind `Other`.
         io::ErrorKind::Other | io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             let message = "the statement needs more room on the disk than there is for it";
             Error::new(Kind::TooLarge, message).sqlstate("53100").because(cause).hint(

@@ -1,8 +1,8 @@
-//! Statements over several connections: an engine plans them, has each source do what it can do exactly, and does the
-//! rest itself.
+//! Statements over several connections: an engine plans them, pushes down to each source what it can do exactly,
+//! and does the rest itself.
 //!
-//! A text goes through `plan` (its names through `tables`) and `push` (what the sources do). In `run`, `binding` and `keys`
-//! are what joins tell the sources; `leaf` asks a source; `results` hands the rows on.
+//! A text goes through `plan` (its names through `tables`) and `push` (the sources' parts). In `run`, `joins`
+//! passes keys that joins have found to the sources; `leaf` queries a source; `results` returns the rows.
 
 mod connections;
 mod dialect;

@@ -1,4 +1,4 @@
-//! What is asked of the engine.
+//! The engine's input.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,9 +18,9 @@ pub struct Statement {
     pub parameters: Vec<Argument>,
     /// The workspace that all its names are of; else they are of connections.
     pub workspace: Option<Arc<Workspace>>,
-    /// The connection of names that name none.
+    /// The connection of names without one.
     pub default_catalog: Option<String>,
-    /// The schema of names that name none.
+    /// The schema of names without one.
     pub default_schema: Option<String>,
     /// How much may be spent on it.
     pub limits: Limits,
@@ -50,10 +50,10 @@ impl Deadline {
         Self(Instant::now() + timeout)
     }
 
-    /// What is left of it, for a part of the statement.
+    /// Returns the remaining limits, for a part of the statement.
     ///
     /// # Errors
-    /// [`Kind::TimedOut`] when nothing is left.
+    /// [`Kind::TimedOut`] if no time is left.
     pub(crate) fn limits(self) -> Result<Limits> {
         let left = self.0.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(timed_out()) } else { Ok(Limits { timeout: left, rows: None }) }

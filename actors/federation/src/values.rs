@@ -1,5 +1,5 @@
-//! Values of the engine as text, in the forms that results have: `T` stands between date and time, and `Z` behind what
-//! is in UTC.
+//! Values of the engine as text, in the forms of results: with `T` between date and time, and `Z` after times in
+//! UTC.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ use portico_core::reply::Cell;
 const SECOND: i128 = 1_000_000;
 const DAY: i128 = 24 * 3600;
 
-/// The text of a value; `None` for NULL and for types that have none here.
+/// Returns the text of a value; `None` for NULL and for types without a text here.
 pub(crate) fn text_of(value: &ScalarValue) -> Option<String> {
     let array = value.to_array().ok()?;
     match cell(&array, 0).ok()? {
@@ -91,7 +91,7 @@ pub(crate) fn cell(array: &ArrayRef, row: usize) -> Result<Cell<'_>> {
     })
 }
 
-/// What `push` writes.
+/// Returns what `push` writes.
 fn written(push: impl FnOnce(&mut String)) -> Cell<'static> {
     let mut text = String::new();
     push(&mut text);

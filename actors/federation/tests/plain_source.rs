@@ -1,7 +1,7 @@
-//! A driver without a pushdown dialect works with everything left to the engine: two connections of a driver that is
-//! this test's own, which can do nothing but hand over the columns of a table.
+//! A driver without a pushdown dialect works with everything left to the engine: two connections of a test driver
+//! that can only return the columns of a table.
 
-// Everything here is a test: what cannot be unwrapped has failed.
+// Everything here is a test: a failed unwrap fails it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use portico_sources::{Capabilities, Driver};
 use portico_sql::Dialect;
 use uuid::Uuid;
 
-/// A kind of database that does nothing for the engine.
+/// A kind of database without pushdown.
 static PLAIN: Driver = Driver {
     name: "plain",
     product: "Plain",
@@ -51,7 +51,7 @@ fn text(text: &str) -> Cell<'static> {
 /// Each planet of one connection with its like of the other.
 const BOTH: &str = "near.sky.planets n JOIN far.sky.planets f ON f.name = n.name";
 
-/// Two connections with the same table, and what they were sent.
+/// Two connections with the same table, and the statements sent to them.
 #[derive(Debug)]
 struct Plain {
     members: Vec<SourceConnection>,
@@ -70,8 +70,8 @@ impl Plain {
     }
 }
 
-/// What a statement selects: it is `SELECT t."…" AS c0, … FROM "sky"."planets" AS t`, or without the names to look at the
-/// first values of columns whose type the source does not say, and nothing more.
+/// Executes a statement: it is `SELECT t."…" AS c0, … FROM "sky"."planets" AS t`, or without the names to read the
+/// first values of columns whose type the source does not report, and nothing more.
 fn selected(statement: &str) -> Results {
     let (columns, from) = statement.strip_prefix("SELECT ").unwrap().split_once(" FROM ").unwrap();
     assert!(["\"sky\".\"planets\" AS t", "\"sky\".\"planets\" LIMIT 1000"].contains(&from), "{statement}");
@@ -79,7 +79,7 @@ fn selected(statement: &str) -> Results {
         let name = column.split_once(" AS ").map_or(column, |(name, _)| name).trim_start_matches("t.");
         COLUMNS.iter().position(|(known, _)| name == format!("\"{known}\""))
     };
-    // A table of which nothing but the number of rows is asked.
+    // Only the number of rows of a table is requested.
     let places: Vec<Option<usize>> = columns.split(", ").map(place).collect();
     let described = places.iter().map(|place| match place {
         Some(place) => Column::computed(COLUMNS[*place].0, COLUMNS[*place].1),
@@ -94,7 +94,7 @@ fn selected(statement: &str) -> Results {
     Results::new(false, stream::iter([described, rows, Part::Done { affected: -1 }].map(Ok)))
 }
 
-/// The primary key, of which the source tells nothing with its columns.
+/// Returns the primary key, which the source does not report with its columns.
 fn key(catalog: &str) -> Results {
     let row = catalog::labels(MetadataKind::PrimaryKeys).iter().map(|(label, _)| match *label {
         "TABLE_CAT" => text(catalog),
@@ -215,7 +215,7 @@ fn a_source_without_a_dialect_hands_over_its_columns() {
         ] {
             assert_eq!(rows(&engine, &plain, &query).await.unwrap(), expected, "{query}");
         }
-        // What each was sent went through `selected`, which takes nothing but columns.
+        // Every statement went through `selected`, which accepts only columns.
         let sent = plain.sent.lock().unwrap();
         assert!(sent.iter().any(|sent| sent.starts_with("near: ")) && sent.iter().any(|sent| sent.starts_with("far: ")));
     });

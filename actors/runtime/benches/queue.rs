@@ -1,4 +1,4 @@
-//! Admission to a connection where nobody waits.
+//! Benchmarks of admission to a connection without waiting calls.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn main() {
     divan::main();
 }
 
-/// A permit that is taken and given back, on so many threads at once.
+/// Takes and returns a permit, on so many threads at once.
 #[divan::bench(threads = [1, 2, 4], sample_size = 1_000)]
 fn permit(bencher: Bencher) {
     let queue = Queue::new(20, None, 1_000);

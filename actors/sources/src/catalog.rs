@@ -1,6 +1,6 @@
-//! The columns of the catalogue's metadata, the same for every driver (those of keys and indexes, and
-//! their numbers, are JDBC's `DatabaseMetaData`'s), and a batch of rows in memory for drivers that put
-//! such rows together themselves.
+//! The columns of the catalogue's metadata, the same for every driver (those of keys and indexes, and their
+//! numbers, are from JDBC's `DatabaseMetaData`); and a batch of rows in memory, for drivers that assemble such rows
+//! themselves.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -126,13 +126,13 @@ pub const fn labels(metadata: MetadataKind) -> &'static [(&'static str, DataType
     }
 }
 
-/// The place of a column among those of `metadata`; of one that it does not have, the place behind the last.
+/// Returns the index of a column of `metadata`; for an unknown column, the index after the last.
 pub fn place(metadata: MetadataKind, label: &str) -> usize {
     let labels = labels(metadata);
     labels.iter().position(|(known, _)| *known == label).unwrap_or(labels.len())
 }
 
-/// The labels of the schema and of the name of what rows of `metadata` are about, a table or a routine.
+/// Returns the column labels of the schema and the name of the object that a row describes, a table or a routine.
 pub const fn object_labels(metadata: MetadataKind) -> [&'static str; 2] {
     match metadata {
         MetadataKind::Procedures | MetadataKind::ProcedureParameters => ["PROCEDURE_SCHEMA", "PROCEDURE_NAME"],
@@ -140,7 +140,7 @@ pub const fn object_labels(metadata: MetadataKind) -> [&'static str; 2] {
     }
 }
 
-/// What rows of `metadata` are about, in words.
+/// Returns the noun for the objects that rows of `metadata` describe.
 pub const fn noun(metadata: MetadataKind) -> &'static str {
     match metadata {
         MetadataKind::Procedures | MetadataKind::ProcedureParameters => "procedure or function",
@@ -163,7 +163,7 @@ pub fn assembled(metadata: MetadataKind, rows: Vec<Vec<Cell<'static>>>) -> Resul
     Results::new(false, stream::iter(parts))
 }
 
-/// Rows that a driver put together in memory; only for answers whose size the catalogue bounds.
+/// Rows that a driver assembled in memory; only for answers whose size is bounded by the catalogue.
 #[derive(Debug)]
 pub struct Assembled(pub Vec<Vec<Cell<'static>>>);
 
@@ -182,7 +182,7 @@ impl Batch for Assembled {
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        // What a driver knows nothing of, it leaves out.
+        // Cells that a driver does not know are absent.
         let Some(cell) = self.0.get(row).and_then(|row| row.get(column)) else { return Ok(Cell::Null) };
         Ok(match cell {
             Cell::Text(text) => Cell::Text(Cow::Borrowed(text)),

@@ -1,4 +1,4 @@
-//! What the configuration says of where a database is and how one gets in. What it means is the driver's business.
+//! The configured address of a database and the credentials for it. Each driver interprets them itself.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,25 +11,25 @@ pub struct ConnectOptions<'a> {
     pub url: String,
     /// Where the password is when it is not in the URL.
     pub password: Option<Password>,
-    /// What stands between us and the database.
+    /// The pooler between the service and the database.
     pub pooler: Pooler,
-    /// Where relative paths of what is only read start.
+    /// The directory that relative paths of files to read start from.
     pub base: &'a Path,
-    /// Where relative paths of what is written start.
+    /// The directory that relative paths of files to write start from.
     pub directory: &'a Path,
     /// Reads a variable of the environment.
     pub environment: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// How sessions are opened as the callers' own roles. `{role}` stands for the role's name, in the
-/// paths and among the words of the program.
+/// How sessions are opened as the callers' own roles. `{role}` is replaced by the role's name in the paths and in
+/// the program's arguments.
 #[derive(Clone, Debug)]
 pub struct Login {
     /// Where each role's password is.
     pub password: Option<Password>,
     /// Certificate and key of each role.
     pub certificate: Option<(PathBuf, PathBuf)>,
-    /// How long a session is kept that nobody uses.
+    /// How long an unused session is kept.
     pub idle_timeout: Duration,
 }
 
@@ -38,14 +38,14 @@ pub struct Login {
 pub enum Password {
     /// Here, unless the URL has one.
     Value(SecretString),
-    /// A file that holds nothing else.
+    /// A file that contains nothing but the password.
     File(PathBuf),
     /// A program and its arguments; it prints the password. No shell is involved.
     Command(Vec<SecretString>),
 }
 
 impl Password {
-    /// The same for one role, whose name stands for `{role}`.
+    /// Replaces `{role}` by the name of one role.
     #[must_use]
     pub fn of_role(&self, role: &str) -> Self {
         match self {
@@ -59,27 +59,27 @@ impl Password {
     }
 }
 
-/// Stands for a role's name.
+/// The placeholder for a role's name.
 pub const ROLE: &str = "{role}";
 
-/// `path` for one role, whose name stands for `{role}`.
+/// Replaces `{role}` in `path` by the name of one role.
 pub fn of_role(path: &Path, role: &str) -> PathBuf {
     PathBuf::from(path.to_string_lossy().replace(ROLE, role))
 }
 
-/// What stands between us and the database.
+/// The pooler between the service and the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pooler {
-    /// Nothing, or a pooler that keeps one server session for each of ours.
+    /// None, or a pooler that keeps one server session for each of ours.
     #[default]
     Session,
-    /// A pooler such as `PgBouncer` in transaction mode: each transaction may meet another server
-    /// session, so nothing may be left in one.
+    /// A pooler such as `PgBouncer` in transaction mode: each transaction may run on another server session, so no
+    /// state may be left in one.
     Transaction,
 }
 
-/// Why no session can be opened as a role with this name: the name stands in the path of a file, and
-/// among the words of a program.
+/// Checks that a session can be opened as a role with this name: the name becomes a part of file paths and of a
+/// program's arguments.
 ///
 /// # Errors
 /// The rest of a sentence that begins with what the name is for.

@@ -1,5 +1,5 @@
-//! The seam between a connection and its database: what a driver is, where a connection leads, and the source that
-//! comes of it.
+//! The interface between a connection and its database: the driver, the location of the database, and the source
+//! that is opened there.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -27,7 +27,7 @@ use portico_sql::Dialect;
 pub struct Driver {
     /// One word for listings, such as `postgres`.
     pub name: &'static str,
-    /// What people call the product, such as `PostgreSQL`.
+    /// The product's name, such as `PostgreSQL`.
     pub product: &'static str,
     /// Its `db.system.name` in OpenTelemetry.
     pub system_name: &'static str,
@@ -37,27 +37,27 @@ pub struct Driver {
     pub dialect: Dialect,
     /// The keys of a connection's configuration that not every driver knows.
     pub keys: &'static [&'static str],
-    /// What it can do.
+    /// The features of the driver.
     pub capabilities: Capabilities,
-    /// Whether a URL is one of its own.
+    /// Returns true if a URL is for this driver.
     pub recognizes: fn(&str) -> bool,
-    /// Where a connection leads. Nothing is judged yet: [`Location::check`] does that.
+    /// Makes the location of a connection. Nothing is validated yet: [`Location::check`] does that.
     pub locate: fn(ConnectOptions<'_>) -> Arc<dyn Location>,
     /// Whether a schema is the engine's own, which is in no listing where something is hidden.
     pub is_system_schema: fn(&str) -> bool,
-    /// How its engine is asked what a statement costs; absent where it cannot be.
+    /// How to ask the database for the cost of a statement; absent if that is not possible.
     pub explain: Option<&'static Explain>,
-    /// What it does of a statement over several connections; absent where all of that is left to the engine.
+    /// Which parts of a statement over several connections are pushed down; absent if the engine does all of it.
     pub pushdown: Option<&'static Pushdown>,
 }
 
-/// What a driver can do.
+/// The features of a driver.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each true or not")]
 pub struct Capabilities {
     /// Callers can have roles of their own at the source.
     pub roles: bool,
-    /// The source has procedures of its own; others have those that the administrator declares.
+    /// Whether the source has procedures of its own; other sources have those that the administrator declares.
     pub procedures: bool,
     /// The source keeps the comments of statements, so that a trace can be found there.
     pub statement_comments: bool,
@@ -67,10 +67,10 @@ pub struct Capabilities {
 
 /// Where a connection leads, as its driver understands it.
 pub trait Location: Any + Debug + Send + Sync {
-    /// Whose it is.
+    /// Returns the driver of the location.
     fn driver(&self) -> &'static Driver;
 
-    /// Whether it can be honoured, as far as that can be told without connecting.
+    /// Validates the location, as far as possible without connecting.
     ///
     /// # Errors
     /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming the parameter and the remedy.
@@ -86,26 +86,26 @@ pub trait Location: Any + Debug + Send + Sync {
         None
     }
 
-    /// The source that is there. Nothing is connected yet: [`Source::ping`] does that.
+    /// Opens the source at this location. It does not connect yet: [`Source::ping`] does.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when it cannot be honoured.
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if the location is not valid.
     fn open(&self, settings: Settings) -> Result<Arc<dyn Source>>;
 
-    /// The statements that give a role of the source the rights that `settings` expose, as `wanted` asks for.
-    /// Nothing is changed.
+    /// Returns the statements that grant a role of the source the privileges for what `settings` expose, as
+    /// `wanted` asks for. Nothing is changed.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) where the source knows no grants, or not for that role.
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if the source has no GRANT, or not for that role.
     fn grants<'a>(&'a self, settings: &'a Settings, _wanted: &'a GrantRequest) -> BoxFuture<'a, Result<GrantScript>> {
         Box::pin(async { Err(self.without_grants(settings)) })
     }
 
-    /// Runs them as `administrator`, in one transaction, after `show` was handed them; `record` is before they take
-    /// effect. Tells what the role can do beyond what is exposed all the same.
+    /// Runs the statements as `administrator`, in one transaction. `show` receives them first; `record` runs before
+    /// they take effect. Returns what the role can still do beyond what is exposed.
     ///
     /// # Errors
-    /// As [`Location::grants`], what `record` says, and what the source said of a statement: then nothing was changed.
+    /// As [`Location::grants`], an error of `record`, and an error of the source: then nothing was changed.
     fn apply_grants<'a>(
         &'a self,
         settings: &'a Settings,
@@ -117,7 +117,7 @@ pub trait Location: Any + Debug + Send + Sync {
         Box::pin(async { Err(self.without_grants(settings)) })
     }
 
-    /// What is said where the source knows no grants.
+    /// Returns the error for a source without GRANT.
     fn without_grants(&self, settings: &Settings) -> Error {
         let product = self.driver().product;
         Error::invalid(format!(
@@ -127,56 +127,56 @@ pub trait Location: Any + Debug + Send + Sync {
     }
 }
 
-/// What a driver is opened with.
+/// The settings that a driver opens a source with.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The connection's name: the catalogue of everything in it.
     pub name: Arc<str>,
-    /// Whether the connection may write at all.
+    /// Whether the connection may write.
     pub access: Access,
     /// Sessions at most.
     pub pool: usize,
     /// How long a connection attempt may take.
     pub connect_timeout: Duration,
-    /// Procedures that the administrator declared, for sources that have none of their own.
+    /// Procedures that the administrator declared, for sources that have no procedures.
     pub declared: Arc<[DeclaredProcedure]>,
-    /// Whether callers have roles of their own at the source: what any of them may see is then
-    /// known of, whatever the connection's own user may see.
+    /// Whether callers have roles of their own at the source: the catalogue then includes what any of them may see,
+    /// whatever the connection's own user may see.
     pub has_roles: bool,
-    /// What exists for callers. The driver refuses every use of what does not.
+    /// What is exposed to callers. The driver refuses every use of anything else.
     pub exposure: Arc<Exposure>,
-    /// What large rows share, with those of other connections.
+    /// The memory budget of large rows, shared with other connections.
     pub budget: Budget,
 }
 
-/// A database, reached through a driver of its own.
+/// A database, reached through its driver.
 ///
-/// The futures are `Send` and own what they need: they run on the connection's thread, the
-/// streams inside their answers on the HTTP worker that reads them.
+/// The futures are `Send` and own what they need: they run on the connection's thread, and the streams in their
+/// answers run on the HTTP worker that reads them.
 pub trait Source: Send + Sync + 'static {
-    /// Connects if need be, asks for a sign of life, and reads what callers may want to know
-    /// without a question of their own.
+    /// Connects if necessary, checks that the database answers, and reads what callers may need without a query of
+    /// their own.
     ///
     /// # Errors
-    /// [`Kind::Unavailable`](portico_core::error::Kind::Unavailable) when the database is away or
-    /// refuses us; the inner cause says why.
+    /// [`Kind::Unavailable`](portico_core::error::Kind::Unavailable) if the database cannot be reached or refuses
+    /// the connection; the inner cause says why.
     fn ping(&self) -> BoxFuture<'static, Result<Profile>>;
 
-    /// Answers as soon as the first columns are known, or fails with what the source said.
+    /// Completes as soon as the first columns are known, or fails with the source's error.
     ///
-    /// Whatever is dropped before its end, this future or the results, is cancelled at the source.
+    /// If this future or the results are dropped before their end, the statement is cancelled at the source.
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>>;
 
-    /// Compares what the connection's own user can do at the source with what the connection exposes: what is
-    /// weaker than it looks. A source without users of its own has nothing to tell.
+    /// Compares the privileges of the connection's own user with what the connection exposes, and returns what is
+    /// less protected than it appears. A source without users returns nothing.
     fn excess_privileges(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Lets go of every session; what still runs is cancelled.
+    /// Closes all sessions; running statements are cancelled.
     fn close(&self) -> BoxFuture<'static, ()>;
 
-    /// The sessions that are open now, for gauges; `None` where there are none to count.
+    /// Returns the number of open sessions, for gauges; `None` if there is no pool.
     fn pool(&self) -> Option<Pool> {
         None
     }
@@ -187,7 +187,7 @@ pub trait Source: Send + Sync + 'static {
 pub struct Pool {
     /// Sessions that are open.
     pub open: usize,
-    /// Of these, the ones that nobody uses.
+    /// The number of idle ones among them.
     pub idle: usize,
     /// Sessions that may be open at most.
     pub most: usize,

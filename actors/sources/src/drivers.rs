@@ -1,4 +1,4 @@
-//! The drivers that there are: one line for each. Nothing below this file names it.
+//! The list of drivers, one line each. No module below this file names it.
 
 use crate::driver::Driver;
 use crate::{postgres, sqlite};
@@ -6,7 +6,7 @@ use crate::{postgres, sqlite};
 /// Every driver.
 pub static DRIVERS: [&Driver; 2] = [&postgres::DRIVER, &sqlite::DRIVER];
 
-/// The driver whose URL this is.
+/// Returns the driver for this URL.
 pub fn of_url(url: &str) -> Option<&'static Driver> {
     DRIVERS.into_iter().find(|driver| (driver.recognizes)(url))
 }
@@ -16,7 +16,7 @@ pub fn named(name: &str) -> Option<&'static Driver> {
     DRIVERS.into_iter().find(|driver| driver.name == name)
 }
 
-/// The products of the drivers of which `that` holds, as remedies name them.
+/// Returns the products of the drivers for which `that` is true, for remedies.
 pub fn products(that: impl Fn(&Driver) -> bool) -> String {
     listed(DRIVERS.into_iter().filter(|driver| that(driver)).map(|driver| driver.product))
 }

@@ -1,5 +1,4 @@
-//! A source that is made when it is first asked for a sign of life: a connection that nobody uses
-//! holds nothing but its settings.
+//! A source that is opened when it is first pinged: an unused connection holds nothing but its settings.
 
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ pub struct LazySource {
 }
 
 impl LazySource {
-    /// Nothing is made yet.
+    /// Makes a source that is not opened yet.
     pub fn new(open: OpenSource, turns: Arc<Semaphore>) -> Self {
         Self { open, opened: Arc::default(), turns }
     }

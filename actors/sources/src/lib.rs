@@ -1,5 +1,5 @@
-//! The seam between a connection and its database, and the drivers behind it. What a driver needs
-//! beyond the values that pass through the seam lives in the driver's own folder.
+//! The interface between a connection and its database, and the drivers behind it. What only one driver needs is in
+//! that driver's own folder.
 
 pub mod catalog;
 mod connect_options;

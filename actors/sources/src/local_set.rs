@@ -17,7 +17,7 @@ pub fn in_local_set<F: Future>(work: F) -> TaskLocalFuture<(), F> {
     IN_LOCAL_SET.scope((), work)
 }
 
-/// Spawns `task` on this thread, in its local set within [`in_local_set`]. What is spawned apart is outside of that.
+/// Spawns `task` on this thread: in its local set within [`in_local_set`], otherwise outside of it.
 pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     match IN_LOCAL_SET.try_with(|()| ()) {
         Ok(()) => tokio::task::spawn_local(task),

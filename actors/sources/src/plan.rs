@@ -1,4 +1,4 @@
-//! What is to be done at a source.
+//! Plans: what a source is asked to do.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,42 +15,42 @@ use portico_sql::Statement;
 /// One thing to do at a source, ready to be carried out.
 #[derive(Debug)]
 pub struct Plan {
-    /// What to do.
+    /// The task.
     pub task: Task,
     /// Whether it may write. Drivers enforce it with the engine's own means.
     pub access: Access,
     /// How much may be spent on it.
     pub limits: Limits,
-    /// Cancelled when nobody waits any more.
+    /// Cancelled when the caller no longer waits.
     pub abandoned: CancellationToken,
     /// Whether all of it is undone at its end, and answered as if it were kept: deferred
     /// constraints are checked too.
     pub dry_run: bool,
-    /// Hears what the source says beside the result, where it says anything.
+    /// Receives the source's notices beside the result.
     pub notices: Option<Notices>,
-    /// Who the caller is to the source, where callers have identities there.
+    /// The caller's identity at the source, if callers have one there.
     pub identity: AssumedIdentity,
     /// Handed to the source as a comment on its statements, where it keeps comments.
     pub trace: Option<TraceParent>,
-    /// Whether somebody is told which columns of which tables the results' columns are. Where nobody is,
-    /// drivers need not ask.
+    /// Whether the caller is told which tables the results' columns originate from. If not, drivers need not look
+    /// it up.
     pub describes: bool,
-    /// Whether its rows are a plan that nobody but [`Explain::read`](crate::Explain) reads: of what is hidden it tells
-    /// what it costs.
+    /// Whether its rows are a query plan that only [`Explain::read`](crate::Explain) reads: the plan may contain
+    /// costs of hidden objects.
     pub estimates: bool,
-    /// What exists for the caller of what the connection exposes, where that is less: a workspace's part of it. The
-    /// driver refuses every use of the rest.
+    /// What is exposed to this caller, if less than the connection exposes: the workspace's part of it. The driver
+    /// refuses every use of the rest.
     pub exposure: Option<Exposure>,
-    /// What the caller has of the connection's room. A driver keeps it until the source has ended what it began for the
-    /// call, also where nobody waits for that any more.
+    /// The caller's share of the connection's limits. A driver holds it until the source has ended everything that
+    /// it started for the call, even if the caller has left.
     pub share: Option<CallShare>,
 }
 
-/// A caller's share of a connection's room, given back when the last clone is dropped.
+/// A caller's share of a connection's limits, returned when the last clone is dropped.
 pub type CallShare = Arc<dyn Any + Send + Sync>;
 
 impl Plan {
-    /// A plan with the default limits, which nobody abandons: no dry run, and under the pool's own role.
+    /// Makes a plan with default limits, without abandonment and dry run, under the pool's own role.
     pub fn alone(task: Task, access: Access) -> Self {
         let (limits, abandoned) = (Limits::default(), CancellationToken::new());
         Self {
@@ -70,19 +70,18 @@ impl Plan {
     }
 }
 
-/// What to do at a source.
+/// The task of a plan.
 #[derive(Debug)]
 pub enum Task {
     /// Lists one kind of metadata of the catalogue, in the columns of [`columns`](crate::catalog::columns), by schema and name.
     Describe(MetadataKind, MetadataFilter),
     /// Runs one statement.
     Statement(Prepared),
-    /// Runs several statements in order, in one transaction: a result for each, and nothing kept
-    /// when one fails.
+    /// Runs several statements in order, in one transaction: a result for each. If one fails, all are rolled back.
     Statements(Vec<Prepared>),
     /// Runs one statement once for each set of values, in one transaction: a result for each.
     Batch(Repeated),
-    /// Tells the columns of each statement and runs none of them.
+    /// Describes the columns of each statement, and runs none of them.
     Columns(Vec<Prepared>),
     /// Runs a function or procedure.
     Procedure(Invocation),
@@ -91,14 +90,14 @@ pub enum Task {
 /// One statement in the source's own names, with its values.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// The text and what is known about it. Placeholders stand as the source numbers them.
+    /// The text and what is known about it. Placeholders are numbered as the source does.
     pub statement: Statement,
-    /// The values as they were given, each under its name or its number. The driver puts them in the order of the
-    /// statement's placeholders, and refuses what is missing or too much.
+    /// The values as given, each under its name or its number. The driver puts them in the order of the statement's
+    /// placeholders, and refuses missing and surplus ones.
     pub values: Vec<Argument>,
-    /// Goes in front of the search path for this statement alone.
+    /// Put in front of the search path for this statement alone.
     pub default_schema: Option<String>,
-    /// Whether an administrator wrote it: what is hidden from callers exists for it.
+    /// Whether an administrator wrote it: it may use what is hidden from callers.
     pub by_administrator: bool,
 }
 
@@ -107,9 +106,9 @@ pub struct Prepared {
 pub struct Repeated {
     /// The text and what is known about it.
     pub statement: Statement,
-    /// For each run its values, as those of a [`Prepared`] are given.
+    /// The values of each run, given as those of a [`Prepared`].
     pub sets: Vec<Vec<Argument>>,
-    /// Goes in front of the search path for this task alone.
+    /// Put in front of the search path for this task alone.
     pub default_schema: Option<String>,
 }
 
@@ -133,8 +132,7 @@ pub struct Invocation {
     pub arguments: Vec<Argument>,
     /// Where an unqualified name is looked for first.
     pub default_schema: Option<String>,
-    /// The [signature](crate::Procedure::signature) of the one overload that is meant; absent where the arguments
-    /// are to choose it.
+    /// The [signature](crate::Procedure::signature) that selects one overload; absent if the arguments select it.
     pub overload: Option<Vec<String>>,
 }
 

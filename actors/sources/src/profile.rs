@@ -1,11 +1,11 @@
-//! What a source says of itself: its product, its procedures and its tables.
+//! The profile of a source: its product, its procedures and its tables.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use portico_core::reply::DataType;
 
-/// What a source said of itself when it was last asked.
+/// What a source reported when it was last read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     /// Product and version, such as `PostgreSQL 15.18`.
@@ -30,10 +30,10 @@ impl Profile {
     }
 }
 
-/// Tables of one source whose definitions are watched.
+/// The maximal number of tables of a source whose definitions are watched.
 pub const MOST_TABLES: u16 = 5_000;
 
-/// A table or view, and what tells one definition of it from another.
+/// A table or view, and a hash that identifies its definition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Table {
     /// The schema it lives in.
@@ -45,7 +45,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table whose definition is all of `definition`.
+    /// Makes a table with the hash of `definition`.
     pub(crate) fn new(schema: String, name: String, definition: impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         definition.hash(&mut hasher);
@@ -66,13 +66,13 @@ pub struct Procedure {
     pub reads_only: bool,
     /// Its parameters, in order.
     pub parameters: Vec<Parameter>,
-    /// The roles of the source that may run it, where callers have roles; absent means everybody.
+    /// The roles of the source that may run it, if callers have roles; `None` means everybody.
     pub roles: Option<Arc<[String]>>,
 }
 
 impl Procedure {
-    /// The types of the parameters that a call gives, in order and in the source's own words: what
-    /// tells its overloads apart.
+    /// Returns the types of the parameters that a call supplies, in order and as the source names them: they
+    /// distinguish overloads.
     pub fn signature(&self) -> Vec<String> {
         let given = |parameter: &&Parameter| matches!(parameter.direction, Direction::In | Direction::InOut);
         self.parameters.iter().filter(given).map(|parameter| parameter.type_name.clone()).collect()
@@ -98,7 +98,7 @@ impl Procedure {
 pub struct Parameter {
     /// Its name; may be empty where the source allows that.
     pub name: String,
-    /// Which way its value goes.
+    /// Its direction.
     pub direction: Direction,
     /// Its type on the wire.
     pub data_type: DataType,
@@ -106,13 +106,13 @@ pub struct Parameter {
     pub type_name: String,
     /// Whether it may be left out.
     pub optional: bool,
-    /// What the parameter is for, in the administrator's words.
+    /// The administrator's description of the parameter.
     pub remarks: Option<String>,
     /// The JSON text of the value that it has when it is left out, where that is declared here.
     pub default: Option<String>,
 }
 
-/// Which way a parameter's value goes; the numbers are those of JDBC on the wire.
+/// The direction of a parameter; the numbers are those of JDBC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Given by the caller.
@@ -128,7 +128,7 @@ pub enum Direction {
 /// A procedure that the administrator declared: a named, described, parameterised statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredProcedure {
-    /// What callers see.
+    /// The procedure as callers see it.
     pub procedure: Procedure,
     /// The statement, with `@name` placeholders for the parameters.
     pub sql: String,

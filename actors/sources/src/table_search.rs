@@ -1,5 +1,5 @@
-//! Tables and routines as an agent asks for them: by a name, in any case where only one has it, with or without the schema, by a
-//! pattern, several at once; or by words. Who asks has listed what the caller sees; nothing else is told.
+//! Finds tables and routines that an agent asks for: by name (in any case, if only one has it), with or without the
+//! schema, by pattern, several at once; or by words. The caller passes what it may see; nothing else is found.
 
 use std::collections::HashMap;
 
@@ -8,32 +8,32 @@ use portico_core::error::Error;
 use portico_core::near;
 use portico_core::pattern;
 
-/// Tables or routines that one call looks up at most.
+/// The maximal number of tables or routines that one call looks up.
 pub const MOST_FOUND: usize = 100;
 
-/// What is said where no table has any of the words that were searched for.
+/// The text if no table contains any of the words searched for.
 pub const NO_HIT: &str = "no name and no comment of a table or column that you may see has any of these words: try others, \
                           or leave search out to list all tables";
 
 /// Schema and name.
 type Known<'a> = (&'a str, &'a str);
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Matches {
     /// Schema and name of each, once, in the order in which they were asked for.
     pub objects: Vec<(String, String)>,
-    /// What is to be said of what was not found.
+    /// A hint about what was not found.
     pub hint: Option<String>,
 }
 
-/// Names of one call for each of which near ones are looked for, where it means nothing.
+/// The maximal number of names of a call for which similar ones are suggested.
 const MOST_NEAR: usize = 5;
 /// Octets of all names of one call at most.
 const MOST_OCTETS: usize = 16 * 1024;
-/// Octets of the words that one call looks for at most.
+/// The maximal length in bytes of the words of a search.
 const MOST_SEARCHED: usize = 1_024;
-/// Words that one call looks for at most.
+/// The maximal number of words of a search.
 const MOST_WORDS: usize = 32;
 
 /// Refuses more names, or words to look for, than a listing is worth.
@@ -56,8 +56,8 @@ pub fn admit(asked: &[String], search: Option<&str>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Finds what `asked` means among those that are `known`, each of which is a `noun`. `catalog` is what may stand in front of
-/// a schema.
+/// Finds what `asked` means among `known`, each of which is a `noun`. `catalog` is the name that may precede a
+/// schema.
 pub fn find<'a>(asked: &[String], known: &[Known<'a>], catalog: &str, noun: &str) -> Matches {
     let (mut found, mut hints, mut missed): (Vec<Known<'a>>, Vec<String>, usize) = (Vec::new(), Vec::new(), 0);
     let mut add = |tables: Vec<Known<'a>>| {
@@ -94,7 +94,7 @@ pub fn find<'a>(asked: &[String], known: &[Known<'a>], catalog: &str, noun: &str
     Matches { objects, hint: (!hints.is_empty()).then(|| hints.join("; ")) }
 }
 
-/// The names of a comma list. What stands in double quotes is one name.
+/// Splits a comma list into names. Text in double quotes is one name.
 fn split(text: &str) -> Vec<String> {
     let (mut names, mut name, mut is_quoted) = (Vec::new(), String::new(), false);
     for each in text.chars() {
@@ -119,7 +119,7 @@ fn unquoted(name: &str) -> String {
     }
 }
 
-/// Each way to read a name: alone, behind its schema, and behind its schema and the catalogue.
+/// Returns each way to read a name: alone, after its schema, and after its schema and the catalogue.
 fn ways<'a>(name: &'a str, catalog: &str) -> Vec<(Option<&'a str>, &'a str)> {
     let rest = name.split_once('.').filter(|(first, _)| first.eq_ignore_ascii_case(catalog)).map(|(_, rest)| rest);
     let behind = |text: &'a str| text.match_indices('.').map(move |(at, _)| (Some(&text[..at]), &text[at + 1..]));
@@ -141,7 +141,7 @@ fn by<'a>(name: &str, known: &[Known<'a>], catalog: &str, is_it: impl Fn(&str, &
     known.iter().copied().filter(fits).collect()
 }
 
-/// Why a name means none of those that are known.
+/// Why a name matches none of the known ones.
 enum Nothing {
     Unclear(String),
     NoMatch,
@@ -158,7 +158,7 @@ impl Nothing {
     }
 }
 
-/// What `name` means, or why it means none of them.
+/// Returns what `name` means, or why it matches nothing.
 fn meant<'a>(name: &str, known: &[Known<'a>], catalog: &str) -> Result<Vec<Known<'a>>, Nothing> {
     let found = exactly(name, known, catalog);
     if !found.is_empty() {
@@ -187,7 +187,7 @@ fn written(tables: &[Known<'_>]) -> String {
     tables.iter().map(|(schema, name)| format!("{schema}.{name}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What is near `name`.
+/// Returns names similar to `name`.
 fn near_of(name: &str, known: &[Known<'_>]) -> String {
     let bare = unquoted(name.rsplit('.').next().unwrap_or(name)).replace('%', "");
     let mut near = near::nearest_qualified(None, &bare, known);
@@ -215,8 +215,8 @@ struct Document {
     columns: String,
 }
 
-/// Ranks tables by `words`: those whose names hold them first, then those whose comments and columns do. `tables` are
-/// rows of the metadata of tables, `columns` of that of columns. The rows are told by their places.
+/// Ranks tables by `words`: first those whose names contain them, then those whose comments and columns do.
+/// `tables` are rows of the metadata of tables, `columns` of that of columns. Returns the indexes of the rows.
 pub fn search(words: &str, tables: &[TextRow], columns: &[TextRow]) -> Vec<usize> {
     let text = |row: &TextRow, at: usize| row.get(at).cloned().flatten().unwrap_or_default().to_lowercase();
     let mut of_columns: HashMap<(String, String), String> = HashMap::new();
@@ -267,7 +267,7 @@ impl Document {
     }
 }
 
-/// Names ranked by what was typed of them: those that begin with it, then those that hold it, then those near it.
+/// Ranks names for a typed prefix: those that start with it, then those that contain it, then similar ones.
 pub fn completions(begun: &str, names: Vec<String>) -> Vec<String> {
     let lower = begun.to_lowercase();
     let near: Vec<String> =

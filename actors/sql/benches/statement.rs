@@ -1,4 +1,4 @@
-//! What is found out of a statement before it runs, and what is left of it for a record.
+//! Benchmarks of reading a statement before it runs, and of redacting it for a record.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use portico_sql::{Dialect, Naming, ParameterNames, Redact, recall, redacted, sta
 #[global_allocator]
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 
-/// What is sent.
+/// The texts that are measured.
 #[derive(Clone, Copy, Debug)]
 enum Text {
     /// One row by its key.
@@ -40,11 +40,11 @@ fn main() {
     divan::main();
 }
 
-/// Of a shape that nobody sent before.
+/// Measures a statement whose shape is not in the caches.
 #[divan::bench(args = Text::ALL)]
 fn understood_first_time(bencher: Bencher, text: Text) {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    // What is remembered is the shape: a literal makes no other one, a name does.
+    // The caches hold shapes: another literal keeps the shape, another name does not.
     let fresh = || text.sql().replacen("SELECT ", &format!("SELECT x{}, ", NEXT.fetch_add(1, Ordering::Relaxed)), 1);
     bencher.with_inputs(fresh).bench_refs(|text| statements(text, Dialect::POSTGRESQL, NAMING));
 }

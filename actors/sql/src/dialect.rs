@@ -1,21 +1,21 @@
-//! The dialects of SQL that are read: values that say what one has and another has not. Who reads asks for the
-//! fact, and never whose dialect it is.
+//! The SQL dialects, as values that say what each of them supports. Code asks for a feature, never for the
+//! dialect's name.
 
 /// Whose SQL it is. A driver whose SQL is neither of these has a value of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each true or not")]
 pub struct Dialect {
-    /// What agents are told to write.
+    /// The name given to agents, who write in this dialect.
     pub name: &'static str,
-    /// Stands around a name, and twice for itself within.
+    /// The quote around identifiers; doubled within them.
     pub name_quote: char,
-    /// What stands in front of a parameter's number; absent where the source itself knows `@name`.
+    /// The prefix of a numbered parameter; absent if the database itself supports `@name`.
     pub mark: Option<char>,
     /// `?`, `?1`, `:x` and `$x` are parameters; else `$1` is one, and `$$` opens a literal.
     pub named_parameters: bool,
     /// Literals such as `E'…'`, `B'…'` and `U&'…'`.
     pub prefixed_literals: bool,
-    /// A number goes on with whatever a word goes on with.
+    /// A number extends over all characters that may continue a word.
     pub numbers_run_on: bool,
     /// Comments lie in each other, and have to be closed.
     pub nested_comments: bool,
@@ -24,19 +24,19 @@ pub struct Dialect {
     /// A vertical tab behind other white space and a byte order mark are white space, and a carriage return
     /// ends no comment.
     pub wide_blanks: bool,
-    /// `[x]` is a name to the source, wherever it stands.
+    /// `[x]` is a quoted identifier in this dialect, in every position.
     pub bracket_names: bool,
     /// Operators may end in `@`.
     pub at_operators: bool,
     /// A string may stand for a name, and a name in double quotes for a string.
     pub mixes_quotes: bool,
-    /// PRAGMA, ATTACH and DETACH; EXPLAIN runs nothing.
+    /// PRAGMA, ATTACH and DETACH exist, and EXPLAIN runs nothing.
     pub pragmas: bool,
     /// REPLACE, and INSERT OR ….
     pub replaces: bool,
     /// The common table expressions of one list see each other, with RECURSIVE or without.
     pub with_is_recursive: bool,
-    /// In RETURNING a table has its own name, whatever else it is called.
+    /// In RETURNING a table is known only by its own name, not by its alias.
     pub returning_knows_no_alias: bool,
     /// Triggers have bodies of statements; else routines have them.
     pub trigger_bodies: bool,
@@ -85,7 +85,7 @@ impl Dialect {
         trigger_bodies: true,
     };
 
-    /// A name as statements write it, whatever is in it.
+    /// Quotes a name, whatever characters it contains.
     pub fn quoted(&self, name: &str) -> String {
         let quote = self.name_quote;
         format!("{quote}{}{quote}", name.replace(quote, &format!("{quote}{quote}")))

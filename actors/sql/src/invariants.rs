@@ -1,5 +1,5 @@
-//! What holds for every text, whatever is in it: one function, so that the property tests and the
-//! fuzz target (`fuzz/fuzz_targets/sql.rs`) assert the same. It is in no build but theirs.
+//! Invariants that hold for every text, in one function, so that the property tests and the fuzz target
+//! (`fuzz/fuzz_targets/sql.rs`) assert the same. Compiled only for these.
 
 use crate::lexing::lexer::{tokens, tokens_at_source};
 use crate::lexing::token::{Kind, Token, words};
@@ -13,10 +13,10 @@ use portico_core::error::Kind as Failure;
 /// The connection that every text is read for, and two others.
 pub const NAMING: Naming<'static> = Naming { connection: "sales", others: &["crm", "Billing"] };
 
-/// Takes `text` through every way in, in both dialects.
+/// Runs `text` through every entry point, in both dialects.
 ///
 /// # Panics
-/// When something does not hold that must hold for any text; the message says what.
+/// If an invariant does not hold; the message says which.
 pub fn check(text: &str) {
     let found = catalogs(text).err();
     assert!(found.is_none_or(|error| error.kind != Failure::Internal), "the names of {text:?} are our own fault");
@@ -72,8 +72,8 @@ fn source<'a>(text: &'a str, part: &[Token]) -> &'a str {
     text.get(range).unwrap_or_default()
 }
 
-/// What stands between the statements, in front of them and behind them says nothing: whatever came
-/// behind it would be read as it is without it.
+/// Asserts that the text before, between and after the statements has no meaning: what follows would be read alike
+/// without it.
 fn left_out(text: &str, parts: &[&[Token]], dialect: Dialect) {
     let mut at = 0;
     let ends = parts.iter().map(|part| (part.first(), part.last())).chain([(None, None)]);
@@ -100,13 +100,13 @@ fn joined(parts: &[&str], dialect: Dialect, tokens: fn(&str, Dialect) -> Vec<Tok
     assert_eq!(again, parts, "split, joined and split again");
 }
 
-/// What a reader sees of a text: its words and comments.
+/// Returns the words and comments of a text, without white space.
 fn seen(words: &[Token], text: &str) -> Vec<Token> {
     words.iter().copied().filter(|word| word.kind != Kind::Blank || word.is_comment(text)).collect()
 }
 
-/// The statement for the source is the caller's, word for word and node for node, but for the
-/// connection's name, the placeholders and the quotes; and so is its class.
+/// Asserts that the statement for the source equals the caller's, token for token and node for node, except for the
+/// connection's name, the placeholders and the quotes; and that its class is the same.
 fn rewritten(text: &str, part: &[Token], statement: &Statement, dialect: Dialect) {
     let mut edits = statement.edits.iter().peekable();
     let mut removed = Vec::new();
@@ -155,7 +155,7 @@ fn rewritten(text: &str, part: &[Token], statement: &Statement, dialect: Dialect
     }
 }
 
-/// What is remembered of a statement is what the parser says of it.
+/// Asserts that the cached facts of a statement are those that the parser returns.
 fn remembered(text: &str, part: &[Token], dialect: Dialect) {
     let text = source(text, part);
     let tokens = tokens(text, dialect);
@@ -184,7 +184,7 @@ fn positions(text: &str, statement: &Statement) {
     }
 }
 
-/// What is classed as only reading holds no node that writes; EXPLAIN may show one and not run it.
+/// Asserts that a read-only class contains no writing node; EXPLAIN may contain one, which it does not run.
 fn harmless(statement: &Statement, dialect: Dialect) {
     let text = statement.text.as_str();
     let words = tokens_at_source(text, dialect);

@@ -1,9 +1,11 @@
 //! Names, classes and placeholders of SQL statements: pure functions over one guarded parse.
 //! Nothing here runs a statement; the engine's own locks do not rely on it.
 //!
-//! A text goes through `lexing`: `lexer` (with `blank`, `place`, `bracket` and `placeholder`), `split` and `guard`. Each
-//! statement goes through `parsed`: `memory`, and where its shape is new `mask` and `tree`, or the scans of `names` and
-//! `effects` where it is not parsed; then `class`, `names` and `rewrite` make a `Statement` of it. `recent` has those of lately.
+//! A text goes through `lexing`: `lexer` (with `blank`, `place`, `bracket` and `placeholder`), `split` and `guard`.
+//! Each statement then goes through `parsed`: `shape_cache` returns the facts of a known shape. A new shape goes
+//! through `mask` and `tree`, or through the scans of `names` and `effects` if it cannot be parsed. `class`,
+//! `names` and `rewrite` make a `Statement` of the result. `within` does so for the names of a workspace.
+//! `parse_cache` keeps recent statements.
 
 mod dialect;
 #[cfg(any(test, fuzzing))]

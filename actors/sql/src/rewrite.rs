@@ -1,5 +1,5 @@
-//! Edits of a statement by ranges of the caller's text, and the way back from a position in the
-//! result to the caller's. Which edits to make is decided elsewhere.
+//! Edits a statement by ranges of the caller's text, and maps positions in the result back to the caller's text.
+//! Which edits to make is decided elsewhere.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use std::ops::Range;
 pub struct Edit {
     /// Where it was, in bytes.
     pub range: Range<usize>,
-    /// What stands there now.
+    /// The text that replaces it.
     pub replacement: String,
 }
 
-/// One place where the way back begins anew: from here on, both texts go on side by side.
+/// Maps a position in the rewritten text to the caller's text; it holds up to the next anchor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
     /// Characters of the new text before it.
@@ -45,15 +45,14 @@ pub(super) fn apply(text: &str, range: Range<usize>, before: usize, edits: &[Edi
     (result, anchors)
 }
 
-/// What a source finds wrong at the end of its text stands, for the caller, behind the `behind` characters that fell
-/// away there.
+/// Maps the end of the new text behind the `behind` characters that were cut off there, because a source reports
+/// some errors at the end of its text.
 pub(super) fn end_behind(anchors: &mut Vec<Anchor>, new: usize, behind: usize) {
     let old = original(anchors, new + 1) - 1;
     anchors.extend([Anchor { new, old }, Anchor { new, old: old + behind }]);
 }
 
-/// Maps a position, in characters from 1. A position inside a replacement stays inside of what
-/// was replaced.
+/// Maps a position, in characters from 1. A position inside of a replacement maps into the replaced range.
 pub(super) fn original(anchors: &[Anchor], position: usize) -> usize {
     let position = position.saturating_sub(1);
     let next = anchors.partition_point(|anchor| anchor.new <= position);

@@ -26,14 +26,14 @@ pub struct Statement {
     pub text: String,
     /// The word that it begins with, in capitals, or the sign.
     pub verb: String,
-    /// What it does.
+    /// Its class.
     pub class: Class,
     /// Whether all of it was parsed; else its class and its names are guessed from its words.
     pub understood: bool,
     /// Whether it is known to return rows: a query, or a writer with RETURNING.
     pub returns_rows: bool,
-    /// Whether the rows that the source counts are those that it changed: its verb is INSERT, UPDATE,
-    /// DELETE or MERGE, also behind WITH.
+    /// Whether the source's row count is that of changed rows: the verb is INSERT, UPDATE, DELETE or MERGE, also
+    /// after WITH.
     pub counts: bool,
     /// The verb of an UPDATE or DELETE without WHERE, where it has one.
     pub every_row: Option<&'static str>,
@@ -42,17 +42,17 @@ pub struct Statement {
     /// The names of the placeholders, without `@`: the first is `$1`, and so on. A name that
     /// occurs twice has one number.
     pub placeholders: Vec<String>,
-    /// The relations and routines that it names, each once. Where it could not be parsed these are
-    /// all its names, also those of columns.
+    /// The relations and routines that it names, each once. If it could not be parsed, these are all its names,
+    /// also those of columns.
     pub names: Vec<Named>,
-    /// Where `text` differs from what the caller wrote, in order.
+    /// The edits that turn the caller's text into `text`, in order.
     pub(crate) edits: Vec<Edit>,
-    /// The way back to the caller's positions.
+    /// Maps positions back to the caller's text.
     pub(crate) anchors: Vec<rewrite::Anchor>,
 }
 
 impl Statement {
-    /// A text that nobody has read: nothing is known of it.
+    /// Makes a statement of a text that was not parsed: nothing is known about it.
     pub fn unread(text: &str) -> Self {
         Self {
             text: text.to_owned(),
@@ -106,7 +106,7 @@ pub fn statements_over_connections(text: &str, dialect: Dialect, given: &Paramet
 /// The statements of a text.
 pub(crate) struct Read {
     pub(crate) statements: Vec<Statement>,
-    /// Where the only one stands that the parser understood, and of which no other connection's name decided anything.
+    /// The range of the only statement, if the parser understood it and other connections' names did not matter.
     pub(crate) alone: Option<Range<usize>>,
 }
 
@@ -141,7 +141,8 @@ pub(crate) fn read(text: &str, dialect: Dialect, naming: Option<Naming<'_>>, giv
     Ok(Read { statements, alone })
 }
 
-/// Whether a literal, a name in quotes or a comment at the end of `text` is open: nothing may be put behind it.
+/// Returns true if a literal, a quoted name or a comment at the end of `text` is open: nothing may be appended to
+/// it.
 pub fn is_open(text: &str, dialect: Dialect) -> bool {
     lexer::tokens_at_source(text, dialect).last().is_some_and(|last| !redact::is_closed(*last, text, dialect))
 }
@@ -158,7 +159,8 @@ pub fn with_values(text: &str, dialect: Dialect, values: &[String]) -> String {
     rewrite::apply(text, 0..text.len(), 0, &edits).0
 }
 
-/// One statement, and whether what others are named decided about it; `before` is the number of characters in front of it.
+/// Reads one statement. Also returns whether names of other connections mattered; `before` is the number of
+/// characters in front of it.
 fn understand(
     text: &str,
     tokens: &[Token],
@@ -167,7 +169,7 @@ fn understand(
     before: usize,
 ) -> Result<(Statement, bool)> {
     let words = words(tokens);
-    // Whoever plans it recurses over it.
+    // The planner recurses over it.
     if naming.is_none() && !guard::parses(text, &words)? {
         return Err(guard::too_long());
     }
@@ -230,7 +232,7 @@ pub(super) fn verb(text: &str, tokens: &[Token]) -> String {
     first.map(|first| first.text(text).to_uppercase()).unwrap_or_default()
 }
 
-/// What one statement is, before anything of it is rewritten.
+/// The analysis of one statement, before it is rewritten.
 pub(super) struct Reading {
     effects: Effects,
     pub(super) references: Vec<NameReference>,
@@ -253,7 +255,7 @@ pub(super) fn reading(text: &str, tokens: &[Token], words: &[Token], dialect: Di
     Ok(Reading { effects, references, sure, class, returns_rows })
 }
 
-/// What the parser says, if the statement is one that it is shown and understands.
+/// Returns the parser's result, if the statement is given to the parser and understood.
 pub(super) fn facts(
     text: &str,
     tokens: &[Token],
@@ -263,8 +265,8 @@ pub(super) fn facts(
     Ok(if guard::parses(text, words)? { shape_cache::facts(text, tokens, dialect) } else { None })
 }
 
-/// The connections that `text` may address: the distinct first parts of its three-part names of
-/// relations and routines, in order, unquoted and folded. For use before the dialect is known.
+/// Returns the connections that `text` may address: the distinct first parts of its three-part names of relations
+/// and routines, in order, unquoted and folded. For use before the dialect is known.
 ///
 /// # Errors
 /// As [`statements`], for what holds in every dialect.
@@ -272,17 +274,17 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
     addressed(text, None).map(|addressed| addressed.catalogs)
 }
 
-/// What the names in a text say of whom it addresses.
+/// The connections that a text addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addressed {
-    /// As [`catalogs`] tells them.
+    /// As [`catalogs`] returns them.
     pub catalogs: Vec<String>,
     /// Whether a relation beside these does not say its connection, which is the default one then.
     pub by_default: bool,
 }
 
-/// What the names in `text` say of whom it addresses. Relations that do not say their connection are looked for where
-/// `default` is another one than those that are named.
+/// Returns the connections that `text` addresses. Relations without a connection are looked for only if `default`
+/// is not among those that are named.
 ///
 /// # Errors
 /// As [`catalogs`].
@@ -301,7 +303,7 @@ pub fn addressed(text: &str, default: Option<&str>) -> Result<Addressed> {
         if is_chained(&words) {
             let references = match facts(text, tokens, &words, Dialect::POSTGRESQL)? {
                 Some(facts) => facts.references.clone(),
-                // What the scan takes for a relation may be a column.
+                // The scan may take a column for a relation.
                 None => names::scan(text, &words),
             };
             found.catalogs.extend(names::catalogs(text, &words, &references, &mut seen));
@@ -326,7 +328,7 @@ fn is_chained(words: &[Token]) -> bool {
     })
 }
 
-/// Whether a statement has a relation that does not say its connection, and is no common table expression.
+/// Returns true if a statement has a relation without a connection that is not a common table expression.
 fn names_by_default(text: &str, tokens: &[Token]) -> Result<bool> {
     let words = words(tokens);
     let Some(facts) = facts(text, tokens, &words, Dialect::POSTGRESQL)? else {
@@ -338,7 +340,7 @@ fn names_by_default(text: &str, tokens: &[Token]) -> Result<bool> {
         return Ok(true);
     };
     let is_listed = |at: &Range<usize>| found.iter().any(|relation| relation.words == *at);
-    // What is made is in no list of relations.
+    // The name of an object to be created is not in a list of relations.
     let is_made = |at: &Range<usize>| {
         let before = at.start.checked_sub(1).and_then(|before| words.get(before));
         before.is_some_and(|before| before.is_any(text, &["EXISTS", "INTO", "TABLE", "VIEW"]))

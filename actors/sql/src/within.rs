@@ -1,5 +1,5 @@
-//! Statements over names of a workspace, put into the names of the one connection that they run on: each relation is
-//! the connection's table under the workspace's name, or a view's query.
+//! Rewrites statements over names of a workspace for the one connection that they run on: each relation becomes the
+//! connection's table under the workspace's name, or a view's query.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ use crate::statement::{Statement, assemble, is_open, reading, verb};
 
 /// Views over views at most.
 const MOST_VIEWS: usize = 32;
-/// What a statement of a workspace may begin with.
+/// The words that a statement of a workspace may start with.
 const VERBS: &[&str] =
     &["SELECT", "VALUES", "TABLE", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "EXPLAIN", "("];
 
@@ -52,12 +52,13 @@ pub struct Renamed {
     pub table: String,
 }
 
-/// Reads `text` as statements over names of a workspace, and puts each into the words of the connection; and tells which
-/// tables it has put in place of names.
+/// Reads `text` as statements over names of a workspace, and rewrites each for the connection. Also returns which
+/// tables replaced names.
 ///
 /// # Errors
-/// As [`statements`](super::statements); [`Failure::Invalid`] for what is not understood, for a view that is written
-/// to and for tables of another connection, [`Failure::NotFound`] for names that the workspace does not have.
+/// As [`statements`](super::statements); [`Failure::Invalid`] for a statement that is not understood, for a write
+/// to a view and for tables of another connection, [`Failure::NotFound`] for names that the workspace does not
+/// have.
 pub fn statements_within(
     text: &str,
     dialect: Dialect,
@@ -69,11 +70,11 @@ pub fn statements_within(
     Ok((statements, rewriter.renamed))
 }
 
-/// The names of the relations that the statements of `text` write to, each in its parts; `None` where all of them only
-/// read, or do something else than reading and changing rows.
+/// Returns the names of the relations that the statements of `text` write to, each in its parts. Returns `None` if
+/// all of them only read, or do something else than reading and changing rows.
 ///
 /// # Errors
-/// As [`statements`](super::statements); [`Failure::Invalid`] where what writes is not understood in whole.
+/// As [`statements`](super::statements); [`Failure::Invalid`] if a writing statement is not fully understood.
 pub fn written(text: &str, dialect: Dialect, given: &ParameterNames) -> Result<Option<Vec<Vec<String>>>> {
     guard::check_text(text)?;
     let tokens = lexer::tokens_with(text, dialect, given);
@@ -134,7 +135,7 @@ impl Rewriter<'_> {
         let words = words(tokens);
         let reading = reading(text, tokens, &words, self.dialect)?;
         if matches!(reading.class, Class::Transaction | Class::Session) {
-            // Nobody runs these for a caller.
+            // These are never run for a caller.
             return Ok(assemble(text, tokens, self.dialect, reading, Vec::new(), (before, "")));
         }
         let verb = verb(text, &words);
@@ -173,7 +174,7 @@ impl Rewriter<'_> {
         Ok(Statement { placeholders, ..statement })
     }
 
-    /// Puts what it stands for in the place of a relation's name.
+    /// Replaces a relation's name by what it resolves to.
     fn relation(&mut self, text: &str, words: &[Token], relation: &Relation, edits: &mut Vec<Edit>) -> Result<()> {
         let named: Vec<Token> = relation.names(words).copied().collect();
         let parts: Vec<String> = named.iter().map(|word| identifier(word.text(text)).into_owned()).collect();
@@ -218,7 +219,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The edit that replaces a relation's name in a statement that goes on to call it `name`.
+    /// Returns the edit that replaces a relation's name and keeps `name` as its alias.
     fn edit(&self, text: &str, words: &[Token], relation: &Relation, name: &str, replacement: &str) -> Result<Edit> {
         let mut end = relation.words.end;
         let alias = match (relation.usage, relation.is_aliased) {
@@ -251,7 +252,8 @@ impl Rewriter<'_> {
         Ok(replacement)
     }
 
-    /// The query of a view as a part of another statement. Its names are those of its own place.
+    /// Returns the query of a view for use within another statement. Its names are resolved in the view's own
+    /// folder.
     fn view(&mut self, view: &View) -> Result<String> {
         let of_view = |mut error: Error| {
             error.message = format!("view {}: {}", view.name, error.message);
@@ -280,8 +282,8 @@ impl Rewriter<'_> {
         Ok(format!("({}\n)", statement.text))
     }
 
-    /// Takes the workspace and the folder off a column's name, whose table bears its own name there; and puts a
-    /// procedure's own name in the place of a call.
+    /// Removes the workspace and the folder from the qualifier of a column, since the table has its plain name
+    /// there; and replaces the name in a call by the procedure's own name.
     fn column(
         &self,
         text: &str,

@@ -1,5 +1,4 @@
-//! A source that does what a test tells it to; only for supervision, where no real one fails on
-//! command.
+//! A source that a test controls; only for supervision, since no real source fails on command.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,10 +18,10 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use uuid::Uuid;
 
-/// Far beyond what any event of these tests takes.
+/// Far longer than any event of these tests takes.
 const DEADLINE: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// What the source does next.
+/// The next behaviour of the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mood {
     #[default]
@@ -40,9 +39,9 @@ pub(crate) enum Mood {
 pub(crate) struct Fake {
     pub(crate) ping: Mutex<Mood>,
     pub(crate) run: Mutex<Mood>,
-    /// Plans whose future or results have not been dropped.
+    /// The number of plans whose future or results have not been dropped.
     pub(crate) running: Arc<AtomicUsize>,
-    /// What it says of itself.
+    /// The version that it reports.
     pub(crate) version: AtomicUsize,
     /// How often it was made.
     pub(crate) opens: AtomicUsize,
@@ -143,7 +142,7 @@ pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue
     }
 }
 
-/// Gives the one fake source, and counts how often it was wanted.
+/// Opens the one fake source, and counts how often it was opened.
 fn opening(source: &Arc<Fake>) -> OpenSource {
     let source = Arc::clone(source);
     Arc::new(move || {
@@ -197,7 +196,7 @@ impl House {
         Self { directory: Directory::start(connections, intensity, observer), sources, ids, events }
     }
 
-    /// Runs a statement as a caller who may write, to its end.
+    /// Runs a statement to its end, as a caller who may write.
     pub(crate) async fn execute(&self, index: usize, text: &str) {
         let entry = self.directory.get(self.ids[index]).expect("the connection is listed");
         let by = Arc::new(Principal {

@@ -1,4 +1,4 @@
-//! Connections that nobody uses: they wait for their first use, and let go after their last.
+//! Tests of idle connections: they wait for their first use, and release everything after their last.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -99,7 +99,7 @@ fn who_reads_or_listens_keeps_it_up() {
         let (held, in_use) = house.directory.lease(&entry).await.unwrap();
         assert!(held.profile().is_some(), "its first attempt has ended");
         drop(results);
-        // The other one tells how time goes by.
+        // The time of the other one shows how much time has passed.
         for _ in 0..20 {
             assert!(house.answers(0).await && house.answers(1).await);
             assert_eq!(house.event(idle).await, "c1");

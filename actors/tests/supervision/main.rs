@@ -1,7 +1,7 @@
-//! Supervision: a source that is away is a state, an actor that panics is a death, and neither is
-//! anybody else's business.
+//! Tests of supervision: an unavailable source is a state, a panic of an actor is a death, and neither affects
+//! other connections.
 
-// Everything here is a test: what cannot be unwrapped has failed.
+// Everything here is a test: a failed unwrap fails it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod fake;
@@ -175,7 +175,7 @@ fn a_panic_in_a_call_is_that_call_s_alone() {
     });
 }
 
-/// Asks on `arbiter`'s thread, and tells that thread.
+/// Calls on `arbiter`'s thread, and returns that thread.
 async fn ask_on(arbiter: &Arbiter, house: &House) -> (ThreadId, Result<(), Kind>) {
     let (directory, id) = (house.directory.clone(), house.ids[0]);
     let (tell, told) = oneshot::channel();
@@ -199,7 +199,7 @@ fn each_thread_s_calls_stay_on_it_and_all_threads_have_one_connection() {
             asked.push(thread);
         }
         assert_eq!(*house.sources[0].threads.lock().unwrap(), asked, "each plan is run where it was asked for");
-        // One permit is one permit on all threads, and a drained house answers on none.
+        // A permit counts on all threads, and a drained service answers on none.
         let held = house.ask(0).await.unwrap();
         let waiting = tokio::task::spawn_local(ask(house.directory.clone(), house.ids[0]));
         until(|| house.directory.get(house.ids[0]).unwrap().load().waiting == 1).await;
@@ -229,7 +229,7 @@ fn a_panic_of_the_monitor_ends_the_connection_on_all_threads() {
     });
 }
 
-/// Asks until there is an answer; meanwhile it is said that there is none, and nothing else.
+/// Calls until there is an answer; until then the only error is that the connection is unavailable.
 async fn until_answered(arbiter: &Arbiter, house: &House) {
     let begun = std::time::Instant::now();
     loop {
@@ -295,7 +295,7 @@ fn permits_are_held_by_results_and_the_queue_is_bounded() {
         house.event(up).await;
         let held = house.ask(0).await.unwrap();
         let waiting = tokio::task::spawn_local(ask(house.directory.clone(), house.ids[0]));
-        // Of two more, one waits and the other is told at once.
+        // Of two more, one waits and the other is refused at once.
         let refused = tokio::task::spawn_local(ask(house.directory.clone(), house.ids[0]));
         let error = refused.await.unwrap().unwrap_err();
         assert_eq!((error.kind, error.get_retry_after()), (Kind::Busy, Some(Duration::from_secs(1))));

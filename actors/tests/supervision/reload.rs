@@ -1,5 +1,5 @@
-//! New settings while the service runs: only those concerned are started anew, and what runs on the
-//! old settings goes on to its end.
+//! Tests of new settings at run time: only the connections concerned are restarted, and running calls continue
+//! under the old settings.
 
 use std::cell::Cell;
 use std::rc::Rc;

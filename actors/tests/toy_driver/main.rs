@@ -1,7 +1,7 @@
-//! The steps of `docs/extending.md` make a driver: one that was made by them answers a statement, a listing and the
-//! questions that are asked of every connection, by way of the directory and the connection's actor.
+//! Tests that the steps of `docs/extending.md` make a driver: one made by them answers a statement, a listing and
+//! the standard queries of a connection, through the directory and the connection's actor.
 
-// Everything here is a test: what cannot be unwrapped has failed.
+// Everything here is a test: a failed unwrap fails it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod planets;
@@ -27,10 +27,10 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 const ID: Uuid = Uuid::from_u128(1);
-/// Far beyond what any call of these tests takes.
+/// Far longer than any call of these tests takes.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A directory with one connection, of which callers see what is exposed.
+/// A directory with one connection with this exposure.
 fn directory(exposure: &Exposure) -> Directory {
     let (base, environment) = (Path::new("."), |_: &str| None);
     let url = DRIVER.example.to_owned();
@@ -151,7 +151,7 @@ fn agents_are_told_what_to_write() {
     System::new().block_on(async {
         let options = Op::Instructions(InstructionsOptions { tokens: 2_000, ..InstructionsOptions::default() });
         let Ok(Reply::Text(text)) = ask(&directory(&Exposure::default()), options).await else { panic!("no text") };
-        // A driver that lists no columns still tells its tables.
+        // A driver that lists no columns still lists its tables.
         for told in ["Planets 1,", "Write Planets SQL", "(in `sky`)", "\nplanets\n"] {
             assert!(text.contains(told), "{told}: {text}");
         }

@@ -1,5 +1,5 @@
-//! A driver made by the steps of `docs/extending.md` and nothing else: three planets in memory. It reads no more SQL
-//! than the names that the seam has found in a statement, and the value of `@name`.
+//! A driver made only by the steps of `docs/extending.md`: three planets in memory. It reads no more SQL than the
+//! names that the statement parser has found, and the value of `@name`.
 
 use std::sync::Arc;
 

@@ -91,7 +91,7 @@ fn outcomes() -> PossibleValuesParser {
     PossibleValuesParser::new(["ok", "failed", "refused"].into_iter().chain(Kind::ALL.map(Kind::as_str)))
 }
 
-/// A moment as people write it: `90m`, `12h`, `7d` or `2w` ago, or the beginning of RFC 3339 in UTC, such as
+/// Parses a time as people write it: `90m`, `12h`, `7d` or `2w` ago, or a prefix of RFC 3339 in UTC, such as
 /// `2026-11-21` or `2026-11-21T09:30`.
 fn parse_moment(text: &str, now: SystemTime) -> Result<String, String> {
     let wrong = || "write 90m, 12h, 7d or 2w, or a day or a moment in UTC, as 2026-11-21T09:30".to_owned();
@@ -110,7 +110,7 @@ fn parse_moment(text: &str, now: SystemTime) -> Result<String, String> {
     parse_duration(text).and_then(|ago| now.checked_sub(ago)).map(moment).ok_or_else(wrong)
 }
 
-/// Whether there is such a day, and such an hour, minute and second in it, as far as they are written.
+/// Returns true if the day, and the hour, minute and second as far as they are given, exist.
 fn is_moment(text: &str) -> bool {
     let number = |at: usize, length: usize| text.get(at..at + length).map_or(Some(0), |it| it.parse::<i64>().ok());
     let [Some(year), Some(month), Some(day)] = [number(0, 4), number(5, 2), number(8, 2)] else { return false };
@@ -231,11 +231,11 @@ fn print(record: &Value, common: &Common) {
         line.push_str("  ");
         line.extend(words.chars().take(SHOWN));
     }
-    // What a client chose cannot move the cursor, turn the direction of writing, or stay unseen.
+    // A client's text must not move the cursor, change the direction of writing, or be invisible.
     print_line(line.replace(is_invisible, "?"));
 }
 
-/// Prints a line of a list that may have no end, unless nobody reads on.
+/// Prints a line of an endless list, unless standard output is closed.
 fn print_line(line: impl Display) {
     if !is_read(line) {
         exit(0);

@@ -15,7 +15,7 @@ use crate::cli::common::Failure;
 /// Records of the store that are read at once.
 const AT_ONCE: u32 = 1_000;
 
-/// Gives the next record, or none where there is none by now: later there may be one.
+/// Returns the next record, or `None` if there is none yet: there may be one later.
 pub(super) type Records = Box<dyn FnMut() -> Result<Option<Value>, Failure>>;
 
 /// The records in the store.
@@ -35,13 +35,13 @@ pub(super) fn from_store(store: Store) -> Records {
     })
 }
 
-/// The records in the file at `path`, also in the one that takes its place, behind those of `older` ones.
+/// Returns the records of the file at `path` and of its successors, after those of the `older` ones.
 pub(super) fn from_files(path: &Path, older: Vec<PathBuf>) -> Records {
     let mut follower = Follower { path: path.to_owned(), older: older.into(), reader: None, begun: Vec::new() };
     Box::new(move || follower.next_record().map_err(Failure::unreadable(&follower.path)))
 }
 
-/// The files that were put aside beside the one at `path`, the oldest first.
+/// Returns the rotated files beside the one at `path`, the oldest first.
 pub(super) fn older(path: &Path, keep: u32) -> Vec<PathBuf> {
     (1..=keep).rev().map(|number| aside(path, number)).filter(|path| path.exists()).collect()
 }
@@ -64,18 +64,18 @@ pub(super) fn last(
     Ok(last)
 }
 
-/// A line as a record; `None` for one that is not whole.
+/// Parses a line as a record; `None` if it is incomplete.
 fn parse(line: &[u8]) -> Option<Value> {
     serde_json::from_str(&String::from_utf8_lossy(line)).ok().filter(Value::is_object)
 }
 
-/// Follows the file as it grows, also to the one that takes its place.
+/// Follows the file as it grows, and to its successor.
 struct Follower {
     path: PathBuf,
-    /// What is read before it.
+    /// The files to read before it.
     older: VecDeque<PathBuf>,
     reader: Option<BufReader<File>>,
-    /// A line whose end has not been written yet.
+    /// The start of a line whose end has not been written yet.
     begun: Vec<u8>,
 }
 
@@ -93,7 +93,7 @@ impl Follower {
                 }
                 continue;
             };
-            // Asked before reading: what was written until the file was moved is read first.
+            // Asked before reading: what was written before the file was moved is read first.
             let moved = !is_at(reader.get_ref(), &self.path)?;
             if reader.read_until(b'\n', &mut self.begun)? == 0 {
                 if !moved {

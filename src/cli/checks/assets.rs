@@ -27,10 +27,10 @@ pub(in crate::cli) struct Missing {
     hint: Option<String>,
 }
 
-/// The assets of all workspaces that `connection` has not, by what `source` says.
+/// Returns the assets of all workspaces that `connection` does not have, according to `source`.
 ///
 /// # Errors
-/// What the source said while it was asked for its names.
+/// The source's error while its names are read.
 pub(in crate::cli) async fn missing(
     config: &Config,
     connection: &Connection,
@@ -98,7 +98,7 @@ impl Missing {
         say(self.words());
     }
 
-    /// What is said of it.
+    /// Describes it.
     pub(in crate::cli) fn words(&self) -> String {
         let Self { workspace, asset, relation, hint } = self;
         let named = if *relation { ", which a relation names" } else { "" };

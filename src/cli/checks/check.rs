@@ -20,7 +20,7 @@ use crate::cli::output::{print_json, say};
 use crate::config::{Config, Connection};
 use crate::net::validity::{REMEDY, complaint};
 
-/// Checks the configuration, and tells of each of its connections.
+/// Checks the configuration, and tries each of its connections.
 pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     let config = match Config::load(&common.config) {
         Ok(config) => config,
@@ -79,7 +79,7 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     if ok { Ok(()) } else { Err(Failure::AlreadyReported) }
 }
 
-/// A connection, and what came of the attempt at it.
+/// A connection, and the outcome of the attempt.
 type Attempt<'c> = (&'c Connection, Result<Up, Error>);
 
 /// Describes an attempt for programs.
@@ -100,7 +100,7 @@ fn describe((connection, result): &Attempt<'_>) -> Value {
     told
 }
 
-/// Tells people of an attempt.
+/// Prints an attempt for people.
 fn print((connection, result): &Attempt<'_>) {
     match result {
         Ok(up) => {
@@ -115,18 +115,18 @@ fn print((connection, result): &Attempt<'_>) {
     }
 }
 
-/// A connection that answered, and what there is to say about it.
+/// A connection that answered, and the findings about it.
 pub(in crate::cli) struct Up {
     pub(in crate::cli) profile: Profile,
     pub(in crate::cli) findings: Vec<Finding>,
-    /// What the entries of its lists match, where that was asked for.
+    /// What the entries of its lists match, if requested.
     entries: Vec<Entry>,
     /// The assets of workspaces that are not there, where that was asked for.
     pub(in crate::cli) missing: Vec<Missing>,
 }
 
-/// Tries `connection`. Where the whole configuration is given, looks also for what the entries of the connection's
-/// lists match, and for the assets that workspaces have of it.
+/// Tries `connection`. If the whole configuration is given, also finds what the entries of the connection's lists
+/// match, and missing assets of workspaces.
 pub(in crate::cli) async fn attempt(connection: &Connection, config: Option<&Config>) -> Result<Up, Error> {
     let source = connection.location.open(source_settings(connection))?;
     let up = look(connection, source.as_ref(), config).await;

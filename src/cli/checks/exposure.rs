@@ -1,5 +1,5 @@
-//! What each entry of `[connections.exposed]` and `[connections.hidden]` speaks of in its source, for
-//! `portico check`.
+//! What each entry of `[connections.exposed]` and `[connections.hidden]` matches in its source, for `portico
+//! check`.
 
 use futures_util::StreamExt;
 use portico_actors::call::{MetadataFilter, MetadataKind};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::output::say;
 use crate::config::Connection;
 
-/// Names that are printed of those that a pattern matches.
+/// The maximal number of names printed for a pattern.
 const PRINTED: usize = 20;
 
 /// One entry of a list.
@@ -23,10 +23,10 @@ pub(in crate::cli) struct Entry {
     matches: Vec<String>,
 }
 
-/// The entries of `connection`, each with what it matches in `source`; none where nothing is listed.
+/// Returns the entries of `connection`, each with what it matches in `source`; empty without lists.
 ///
 /// # Errors
-/// What the source said while it was asked for its names.
+/// The source's error while its names are read.
 pub(in crate::cli) async fn entries(connection: &Connection, source: &dyn Source) -> Result<Vec<Entry>, Error> {
     let exposure = &connection.exposure;
     let kinds = [
@@ -58,7 +58,7 @@ pub(in crate::cli) async fn entries(connection: &Connection, source: &dyn Source
     Ok(entries)
 }
 
-/// Schemas, or what is in them behind their schema.
+/// Returns the schemas, or the objects with their schemas.
 pub(in crate::cli) async fn known(
     source: &dyn Source,
     metadata: MetadataKind,
@@ -71,7 +71,7 @@ pub(in crate::cli) async fn known(
     Ok(named.into_iter().map(|[schema, name]| (Some(schema), name)).collect())
 }
 
-/// The texts at `places` of each row that the source lists; what is no text is empty.
+/// Returns the texts at `places` of each row that the source lists; other values are empty.
 pub(in crate::cli) async fn texts<const N: usize>(
     source: &dyn Source,
     metadata: MetadataKind,
@@ -96,7 +96,7 @@ pub(in crate::cli) async fn texts<const N: usize>(
 }
 
 impl Entry {
-    /// For people; an entry that matches nothing is a warning.
+    /// Prints it for people; an entry without matches is a warning.
     pub(in crate::cli) fn say(&self, connection: &str) {
         let Self { list, text: entry, matches } = self;
         if matches.is_empty() {

@@ -1,4 +1,4 @@
-//! Commands that look and change nothing: `portico check`, `doctor` and `health`.
+//! Commands that check and change nothing: `portico check`, `doctor` and `health`.
 
 pub(in crate::cli) mod assets;
 pub(in crate::cli) mod check;

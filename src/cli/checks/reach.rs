@@ -1,5 +1,5 @@
-//! What `check` and `doctor` say of a connection that is up: what its database user can do beyond what is
-//! exposed, and which of the walls stands on less than it could.
+//! What `check` and `doctor` report of a connection that is up: what its database user can do beyond what is
+//! exposed, and protections that are weaker than possible.
 
 use portico_actors::finding::{Finding, FindingSeverity};
 use portico_actors::source::Source;

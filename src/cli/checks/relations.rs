@@ -1,5 +1,5 @@
-//! Columns that relations of workspaces name and that their connections do not have, for `portico check`. What a view
-//! has is known where it is planned, and is not looked for here.
+//! Finds columns in relations of workspaces that their connections do not have, for `portico check`. Columns of
+//! views are known only when the view is planned, and are not checked here.
 
 use std::collections::BTreeMap;
 
@@ -37,11 +37,11 @@ impl<'w> Side<'w> {
         sides.filter_map(|name| side(name)).collect()
     }
 
-    /// What is wrong with it, by the `tables` that the connection shows: a name that is not there behind the connection's,
-    /// and those near it. Columns that were read are in `known`.
+    /// Returns the missing name, given the `tables` that the connection shows, qualified with the connection, and
+    /// similar names. Columns that were read are in `known`.
     ///
     /// # Errors
-    /// What the source says.
+    /// The source's error.
     pub(in crate::cli) async fn missing(
         &self,
         source: &dyn Source,
@@ -51,7 +51,7 @@ impl<'w> Side<'w> {
         let Self { schema, table, column, .. } = *self;
         let is_it = |(of, name): &&(&str, &str)| speaks_of(schema, of) && *name == table;
         let Some((schema, _)) = tables.iter().find(is_it) else {
-            // An asset of its own name is missing itself; of a pattern, nobody has said that it has this one.
+            // A missing asset with a name of its own is reported itself; a pattern does not promise this table.
             let near = nearest(table, tables.iter().map(|(_, name)| *name));
             return Ok(Some((format!("{schema}.{table}"), did_you_mean(&near))));
         };

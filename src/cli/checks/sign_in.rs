@@ -1,4 +1,4 @@
-//! Whether a client could have a person sign in from another machine, as the configuration tells it.
+//! Whether a person could sign in from another machine, according to the configuration.
 
 use portico_actors::auth::oauth::client::DynamicRegistration;
 use serde::Serialize;
@@ -13,15 +13,15 @@ pub(in crate::cli) struct SignInFinding {
     pub(in crate::cli) works: bool,
     /// How it is.
     pub(in crate::cli) message: String,
-    /// Whether it is a mistake: who may ask is the administrator's choice.
+    /// Whether it is a mistake; who may ask for access is the administrator's choice.
     #[serde(skip)]
     pub(in crate::cli) is_mistake: bool,
-    /// What to change, or how to have more.
+    /// What to change, or how to allow more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) remedy: Option<&'static str>,
 }
 
-/// What is found, in the order in which it stands in a client's way: the address, then who may ask.
+/// Returns the findings in the order in which a client meets them: the address, then who may ask for access.
 pub(in crate::cli) fn look(config: &Config) -> Vec<SignInFinding> {
     vec![address(&config.server), clients(config)]
 }

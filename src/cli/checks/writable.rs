@@ -1,4 +1,4 @@
-//! Whether the service could write the files that it is to write beside its store, as the user who asks.
+//! Whether the service could write its files beside the store, as the current user.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use rustix::fs::{Access, access};
 
 use crate::config::Config;
 
-/// A setting whose place cannot be written.
+/// A setting whose file or folder cannot be written.
 pub(in crate::cli) struct Unwritable {
-    /// The setting, the place, and what is wrong with it.
+    /// The setting, the path, and what is wrong with it.
     pub(in crate::cli) message: String,
-    /// What follows from it.
+    /// The consequence.
     pub(in crate::cli) remedy: String,
 }
 
-/// What is found of `config`, as far as the user of this process can tell.
+/// Returns the findings about `config`, as far as the current user can tell.
 pub(in crate::cli) fn look(config: &Config) -> Vec<Unwritable> {
     let trail = config.audit.file.as_deref().and_then(|file| unwritable("audit.file", file, folder_of(file)));
     [trail, spill_folder(config)].into_iter().flatten().collect()
@@ -23,7 +23,7 @@ pub(in crate::cli) fn look(config: &Config) -> Vec<Unwritable> {
 /// Whether the folder of statements over several connections can be written, or made.
 pub(in crate::cli) fn spill_folder(config: &Config) -> Option<Unwritable> {
     let folder = config.federation.spill_dir.as_path();
-    // It is made with those above it.
+    // Missing parent folders are created with it.
     unwritable("federation.spill_dir", folder, folder.ancestors().map(or_here).find(|above| above.exists())?)
 }
 

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use crate::clients::client::Client;
 
-/// The client's own file, for everything that its user does; none where it has none, or where nobody knows the home
-/// folder.
+/// Returns the client's own user-wide file; `None` if it has none, or the home folder is unknown.
 pub(super) fn own_file(client: Client) -> Option<PathBuf> {
     let home = || folder("HOME");
     // Where programs of a desktop keep their settings.

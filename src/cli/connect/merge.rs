@@ -19,7 +19,7 @@ use crate::clients::setup::{self, Entry, File};
 
 /// A file with the entry in it, which is still to be written.
 pub(super) struct Merged {
-    /// What is written: where the client's file is a link, what that leads to.
+    /// The file to write: if the client's file is a link, its target.
     path: PathBuf,
     text: String,
     is_new: bool,
@@ -48,7 +48,7 @@ impl Merged {
         Ok(Self { path, text, is_new: before.is_none(), has_secret: file.has_secret })
     }
 
-    /// Writes it, and gives the copy of the file as it was, where there was one.
+    /// Writes the file. Returns the path of the backup, if there was a file before.
     pub(super) fn write(&self) -> Result<Option<PathBuf>, Failure> {
         let unwritten = |error| Failure::io(format_args!("{} cannot be written", self.path.display()), error);
         if let Some(folder) = self.path.parent() {
@@ -83,7 +83,7 @@ fn json(
         Error::invalid(format!("{}: {what}", path.display()))
             .hint("correct the file, or leave out --write and paste what is printed")
     };
-    // What the client cannot read is mended by somebody who knows what it should say.
+    // A file that the client cannot read must be repaired by its user first.
     if !has_comments && !text.trim().is_empty() {
         serde_json::from_str::<IgnoredAny>(text).map_err(|error| odd(&error.to_string()))?;
     }
@@ -127,7 +127,7 @@ fn toml(
     Ok(end_line(document.to_string()))
 }
 
-/// Whether what has the name already is of this server's, and may be replaced.
+/// Checks that an existing entry of that name is for this server, and may be replaced.
 fn ours(path: &Path, name: &str, there: &Value, server: &str) -> Result<(), Error> {
     let leads_here = ["url", "httpUrl"].iter().any(|key| {
         there[*key].as_str().and_then(|url| url.strip_prefix(server)).is_some_and(|rest| rest.starts_with('/'))
@@ -161,7 +161,7 @@ fn end_line(mut text: String) -> String {
     text
 }
 
-/// Copies the file to a name that nothing has, with its permissions.
+/// Copies the file to an unused name, with its permissions.
 fn back_up(path: &Path) -> io::Result<PathBuf> {
     for number in 1.. {
         let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -175,8 +175,8 @@ fn back_up(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("no name is left for a copy"))
 }
 
-/// Written beside and renamed, so that the client never reads half a file. With the permissions of the file before, but
-/// for nobody else's eyes where it holds a secret now.
+/// Writes a new file and renames it, so that the client never reads half of it. Keeps the permissions, but removes
+/// those of others if it now contains a secret.
 fn replace(path: &Path, text: &str, has_secret: bool) -> io::Result<()> {
     let before = fs::metadata(path).map(|found| found.permissions().mode() & 0o777).ok();
     let mode = match (before, has_secret) {

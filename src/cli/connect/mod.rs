@@ -1,5 +1,5 @@
-//! `portico connect CLIENT`: what to paste so that a client uses this service, or the same merged into the client's own
-//! file.
+//! `portico connect CLIENT`: prints what to paste so that a client uses this service, or merges it into the
+//! client's own file.
 
 mod files;
 mod merge;
@@ -94,7 +94,7 @@ pub(super) fn run(connect: &Connect, common: &Common) -> Result<(), Failure> {
     let place = target::place(&named, config.as_ref())?;
     let program = program()?;
     if connect.write {
-        // No token is made for what cannot be written.
+        // No token is made if the file cannot be written.
         merged(client, &place, &setups::form(client, &place, &ClientAuth::SignIn, &program))?;
     }
     let (credential, mut notes) = credential(connect, common, config.as_ref(), &place)?;
@@ -151,7 +151,7 @@ fn read(connect: &Connect, common: &Common) -> Result<Config, Failure> {
     read_config(common)
 }
 
-/// What the client is to show, and what to say of it.
+/// Returns the credential for the client, and a note about it.
 fn credential(
     connect: &Connect,
     common: &Common,
@@ -179,14 +179,14 @@ fn credential(
     Ok((credential, notes))
 }
 
-/// The person that the store knows, where there is exactly one who may call.
+/// Returns the only person in the store who may call, if there is exactly one.
 fn the_only_person(config: &Config) -> Result<Option<String>, Failure> {
     let Ok(store) = existing_store(config) else { return Ok(None) };
     let mut people = store.users()?.into_iter().filter(|user| user.disabled_at.is_none());
     Ok(people.next().filter(|_| people.next().is_none()).map(|user| user.email))
 }
 
-/// A token of that person's for `place` alone, and what to say of it.
+/// Makes a token of that person for `place` alone, and a note about it.
 fn token(common: &Common, email: &str, client: Client, place: &McpServer) -> Result<(SecretString, String), Failure> {
     let (config, mut store) = open_store(common, StoreUse::Begins)?;
     let rights = match &place.target {
@@ -199,7 +199,7 @@ fn token(common: &Common, email: &str, client: Client, place: &McpServer) -> Res
             Rights::each([]).with_workspaces([(name.as_str().into(), WorkspaceGrant::Given(Scope::Admin))])
         }
     };
-    // Each has a name of its own, by which it can be revoked.
+    // Each has a unique name, by which it can be revoked.
     let number = Uuid::new_v4().simple().to_string();
     let name = format!("{} {}", client.as_str(), &number[..8]);
     let expires_at = Some(Clock::system().now().time().after(LIFETIME));
@@ -212,10 +212,10 @@ fn token(common: &Common, email: &str, client: Client, place: &McpServer) -> Res
     Ok((secret, note))
 }
 
-/// The form merged into the client's file, and where that is.
+/// Merges the form into the client's file. Returns the path too.
 ///
 /// # Errors
-/// The client has none, or it has something else there.
+/// The client has no file, or it contains something else there.
 fn merged(client: Client, place: &McpServer, form: &ClientSetup) -> Result<(PathBuf, Merged), Failure> {
     let Some(file) = &form.file else {
         return Err(Error::invalid(format!("--write: {} has no file of its own", client.title()))

@@ -1,4 +1,4 @@
-//! What the command line names for a client to use.
+//! What a client is to use, as named on the command line.
 
 use portico_actors::error::Error;
 use portico_actors::near;
@@ -7,7 +7,7 @@ use url::Url;
 use crate::clients::mcp_server::{McpServer, ServerTarget};
 use crate::config::Config;
 
-/// What the command line says of it.
+/// The command line's options for it.
 pub(super) struct Named<'a> {
     pub(super) server: Option<&'a str>,
     pub(super) connection: Option<&'a str>,
@@ -15,7 +15,7 @@ pub(super) struct Named<'a> {
     pub(super) lean: bool,
 }
 
-/// What is named, which is to be in `config` where that is known.
+/// Returns the named target, which must be in `config` if that is known.
 pub(super) fn place(said: &Named<'_>, config: Option<&Config>) -> Result<McpServer, Error> {
     let server = match (said.server, config) {
         (Some(server), _) => origin(server)?,
@@ -36,7 +36,7 @@ pub(super) fn place(said: &Named<'_>, config: Option<&Config>) -> Result<McpServ
     Ok(McpServer { server, target, lean: said.lean })
 }
 
-/// The origin that somebody wrote, perhaps with the path of an address that they copied.
+/// Returns the origin of the text, which may be a copied address with a path.
 fn origin(text: &str) -> Result<String, Error> {
     let wrong = |why: &str| {
         Error::invalid(format!("--server: {text:?} {why}"))
@@ -56,7 +56,7 @@ fn origin(text: &str) -> Result<String, Error> {
     Ok(url.origin().ascii_serialization())
 }
 
-/// The name as the configuration has it, or as it stands where there is none.
+/// Returns the name as spelled in the configuration, or unchanged without one.
 fn named(what: &str, name: &str, known: Option<Vec<&str>>) -> Result<String, Error> {
     let letter = |each: char| each.is_ascii_alphanumeric() || matches!(each, '_' | '-');
     let Some(known) = known else {

@@ -18,7 +18,7 @@ use crate::config::{Config, Connection};
 const USER: &str = "demo@example.com";
 const ACCOUNT: &str = "demo";
 
-/// What a client needs to call the demo.
+/// The data that a client needs to call the demo.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Credentials {
@@ -33,8 +33,8 @@ pub(super) struct Credentials {
     pub(super) client_secret: String,
 }
 
-/// Keeps the secrets of an earlier run while the store still knows them, and else makes new ones.
-/// The URLs are those of this run.
+/// Keeps the secrets of an earlier run while the store still knows them, and makes new ones otherwise. The URLs are
+/// those of this run.
 pub(super) fn keep_or_make(data_dir: &Path, config: &Config) -> Result<Credentials, Failure> {
     let path = data_dir.join("credentials.json");
     let connection = config.connection("shop").ok_or_else(|| Error::not_found("the demo has no connection"))?;

@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::sample;
 use portico_actors::loopback;
 
-/// What makes each file of the sample.
+/// The functions that create the files of the sample.
 const SAMPLES: [(&str, fn(&Path) -> std::io::Result<()>); 2] =
     [("shop.db", sample::create), ("crm.db", sample::create_crm)];
 
@@ -61,7 +61,7 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     let program = program()?;
     let announce = || {
         common.print(&credentials, welcome::page(&credentials, &program, &demo.data_dir));
-        // Whoever has no browser has read the address.
+        // Without a browser the address was printed.
         if demo.open
             && let Err(error) = open::that_detached(&credentials.base_url)
         {

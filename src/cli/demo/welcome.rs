@@ -1,5 +1,4 @@
-//! The page that the demo prints: where to look at it, and one line for each way to use it, each of which works as it
-//! stands.
+//! The page that the demo prints: its address, and one line for each way to use it, each of which works as printed.
 
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use crate::clients::mcp_server::{McpServer, ServerTarget};
 use crate::clients::setup::ClientAuth;
 use crate::clients::setups;
 
-/// The whole page: at most 25 lines. `program` is this one, and `data_dir` the folder of what it keeps.
+/// Returns the whole page: at most 25 lines. `program` is this program, and `data_dir` its data folder.
 pub(super) fn page(credentials: &Credentials, program: &Path, data_dir: &Path) -> String {
     let Credentials { base_url, connection_name, user, pat, .. } = credentials;
     let place = McpServer { server: base_url.clone(), target: ServerTarget::All, lean: false };

@@ -132,7 +132,7 @@ impl Add {
     }
 }
 
-/// Whether a password stands in an address, and not only where it is to be had.
+/// Returns true if an address contains a password, and not only a reference to one.
 pub(in crate::cli) fn has_password(url: &str) -> bool {
     let user = url.split_once("://").and_then(|(_, rest)| Some(rest.rsplit_once('@')?.0));
     let password = user.and_then(|user| Some(user.split_once(':')?.1));

@@ -1,4 +1,4 @@
-//! `portico consent list|revoke`: what people have allowed applications.
+//! `portico consent list|revoke`: consents of people to applications.
 
 use clap::Subcommand;
 use serde_json::json;

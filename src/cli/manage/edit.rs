@@ -1,5 +1,5 @@
-//! Changes of `config.toml` in its place: comments and order stay, what `portico check` would refuse is not written,
-//! and the service that runs takes it over.
+//! Edits `config.toml` in place: comments and order are kept, what `portico check` would refuse is not written, and
+//! the running service takes the change over.
 
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -22,7 +22,7 @@ pub(in crate::cli) struct Edit {
     read: String,
 }
 
-/// What has come of a change.
+/// The outcome of a change.
 pub(in crate::cli) enum Takeover {
     /// The service has taken it over, and says so.
     Taken(String),
@@ -42,7 +42,7 @@ impl Edit {
             Failure::unreadable(given)(error)
         };
         let text = std::fs::read_to_string(given).map_err(unreadable)?;
-        // What a link leads to is changed, and not the link.
+        // The target of a link is changed, not the link.
         let path = std::fs::canonicalize(given).map_err(Failure::unreadable(given))?;
         let document = text.parse::<DocumentMut>().map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -83,7 +83,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Takes the table of this name out of a list. What was written above it and a line apart stays.
+    /// Removes the table of this name from a list. Text above it that is separated by a blank line stays.
     fn remove(&mut self, list: &str, what: &str, name: &str) -> Result<(), Error> {
         let is_it = |named: Option<&str>| named.is_some_and(|named| named.eq_ignore_ascii_case(name));
         let mut known: Vec<String> = Vec::new();
@@ -131,10 +131,10 @@ impl Edit {
         Ok(())
     }
 
-    /// What the file would be as a configuration, with variables that this command does not have.
+    /// Returns the configuration that the file would be, with variables that this command does not have.
     ///
     /// # Errors
-    /// What `portico check` would say of it.
+    /// The problems that `portico check` would report.
     pub(in crate::cli) fn judged(&self) -> Result<Config, Failure> {
         let (text, base) = (self.document.to_string(), self.path.parent().unwrap_or(Path::new("")));
         match Config::parse(&text, base, &lookup) {
@@ -191,13 +191,13 @@ fn inline_name(table: Option<&InlineTable>) -> Option<&str> {
     table.and_then(|table| table.get("name")).and_then(toml_edit::Value::as_str)
 }
 
-/// What stands above a table's own comment, a line apart from it.
+/// Returns the text above a table's own comment, separated by a blank line.
 fn above(prefix: &str) -> &str {
     let own = prefix.rfind("\n\n").map_or(0, |at| at + 1);
     prefix.get(..own).unwrap_or_default()
 }
 
-/// The table that comes next behind the one at `position`, wherever in the file it belongs to.
+/// Returns the table after the one at `position`, anywhere in the file.
 fn following(table: &mut Table, position: isize) -> Option<&mut Table> {
     let mut least: Option<isize> = None;
     each(table, &mut |table| {
@@ -237,7 +237,7 @@ fn find(table: &mut Table, position: isize) -> Option<&mut Table> {
     None
 }
 
-/// Refuses to write where somebody else has written since the file was read: that would be lost.
+/// Refuses to write if the file was changed since it was read: that change would be lost.
 fn check_unchanged(path: &Path, read: &str) -> Result<(), Failure> {
     if std::fs::read_to_string(path).map_err(Failure::unreadable(path))? == read {
         return Ok(());
@@ -246,7 +246,7 @@ fn check_unchanged(path: &Path, read: &str) -> Result<(), Failure> {
     Err(Error::new(Kind::Conflict, changed).hint("run the command again").into())
 }
 
-/// Written beside and renamed, so that nobody ever reads half of it, with the owner and the mode that it had.
+/// Writes a new file and renames it, so that no one reads half of it, with the former owner and mode.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let before = std::fs::metadata(path)?;
     let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
@@ -256,7 +256,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     if (own.uid(), own.gid()) != (before.uid(), before.gid())
         && chown(file.path(), Some(before.uid()), Some(before.gid())).is_err()
     {
-        // Whoever may write it and not give it away writes into it.
+        // A user who may write the file but not change its owner writes into it.
         return std::fs::write(path, text);
     }
     file.as_file().sync_all()?;

@@ -36,7 +36,7 @@ pub(in crate::cli) struct Grants {
 pub(in crate::cli) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
     let config = Config::load(&common.config)?;
     let Some(connection) = config.connection(&command.connection) else {
-        // Who wrote a scope behind the name is told the same.
+        // A scope after the name causes the same error.
         connections(&config, std::slice::from_ref(&command.connection))?;
         return Err(Error::invalid("CONNECTION: this is not the name of a connection")
             .hint("leave out the scope")
@@ -80,12 +80,12 @@ pub(in crate::cli) fn run(command: Grants, common: &Common) -> Result<(), Failur
     Ok(())
 }
 
-/// The role of a connection, unless another one is named.
+/// Returns the default role of a connection.
 fn role_of(connection: &str) -> String {
     format!("portico_{}", connection.to_lowercase().replace('-', "_"))
 }
 
-/// `left` is what the role can do beyond what is exposed; absent where nothing was run.
+/// `left` is what the role can do beyond what is exposed; absent if nothing was run.
 fn describe(wanted: &GrantRequest, script: &GrantScript, left: Option<&Vec<Finding>>) -> Value {
     let findings: Vec<Value> = left.into_iter().flatten().map(reach::describe).collect();
     json!({

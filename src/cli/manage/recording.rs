@@ -1,4 +1,4 @@
-//! Records what is changed on the command line.
+//! Records changes made on the command line.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ pub(in crate::cli) fn has_changed() -> bool {
     CHANGED.load(Ordering::Relaxed)
 }
 
-/// Whether a change was made that could not be recorded: the command has failed then, whatever else it did.
+/// Returns true if a change could not be recorded: the command has then failed, whatever else it did.
 pub(in crate::cli) fn lacks_a_record() -> bool {
     UNRECORDED.load(Ordering::Relaxed)
 }

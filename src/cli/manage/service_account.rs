@@ -116,7 +116,7 @@ pub(in crate::cli) fn run(command: ServiceAccountCommand, common: &Common) -> Re
     Ok(())
 }
 
-/// What the secret opens, where that is not all that the account has.
+/// Describes the rights of the secret, if they are less than the account's.
 fn describe_secret(config: &Config, account: &Account) -> Option<String> {
     if account.secret_ends_at.is_some_and(|end| end <= Clock::system().now().time()) {
         return Some("nothing; it has ended".to_owned());

@@ -107,7 +107,7 @@ impl RightsArgs {
     }
 }
 
-/// Runs the command, and tells what came of it.
+/// Runs the command, and prints the outcome.
 pub(in crate::cli) fn run(command: UserCommand, common: &Common) -> Result<(), Failure> {
     let (config, mut store) = open_store(
         common,
@@ -170,7 +170,7 @@ pub(in crate::cli) fn run(command: UserCommand, common: &Common) -> Result<(), F
     Ok(())
 }
 
-/// Adds a user, with a password where one is given: all of that or nothing.
+/// Adds a user, with a password if one is given: both or neither.
 fn add(store: &mut Store, new: NewUser, password: Option<&SecretString>) -> Result<Record, Error> {
     let user = store.add_user(new)?;
     if password.is_none() {
@@ -183,7 +183,7 @@ fn add(store: &mut Store, new: NewUser, password: Option<&SecretString>) -> Resu
     changed
 }
 
-/// Lists the users, and the subjects of other issuers who are refused.
+/// Lists the users, and the refused subjects of other issuers.
 fn list(store: &Store, config: &Config, common: &Common) -> Result<(), Error> {
     let users = store.users()?.into_iter().map(Listed::User);
     let refused = store.refused_subjects()?.into_iter().map(Listed::Subject);
@@ -201,7 +201,7 @@ fn list(store: &Store, config: &Config, common: &Common) -> Result<(), Error> {
     Ok(())
 }
 
-/// What has come of a user, or of the subject of another issuer.
+/// The outcome for a user, or for the subject of another issuer.
 const REFUSED: &str = "is refused from now on, with all their tokens";
 const LET_IN: &str = "is let in again";
 
@@ -218,7 +218,7 @@ fn is_foreign(name: &str) -> bool {
     name.contains("://")
 }
 
-/// Refuses the subject of an issuer that nobody trusts here: it opens nothing anyway.
+/// Refuses the subject of an issuer that is not trusted here: it has no access anyway.
 fn check_issuer(config: &Config, subject: &str) -> Result<(), Error> {
     let known = |issuer: &str| subject.strip_prefix(issuer).is_some_and(|rest| rest.starts_with('#'));
     if config.issuers.iter().any(|trusted| known(&trusted.issuer)) {
@@ -233,8 +233,8 @@ fn check_issuer(config: &Config, subject: &str) -> Result<(), Error> {
     Err(Error::not_found("this is not a subject of an issuer that is trusted here").hint(hint))
 }
 
-/// The first line of standard input, without its end: a password on the command line would be in
-/// everybody's process list.
+/// Reads the first line of standard input, without its end: a password on the command line would be visible in the
+/// process list.
 fn read_password() -> Result<SecretString, Failure> {
     let mut line = String::new();
     std::io::stdin()

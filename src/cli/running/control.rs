@@ -1,5 +1,6 @@
-//! The control socket, beside a store that is a file: `portico reload`, `health` and `doctor` ask the running
-//! service, and commands that change the store tell it so. One line of JSON each way; only the service's own user and root may ask.
+//! The control socket, beside a store that is a file: `portico reload`, `health` and `doctor` query the running
+//! service, and commands that change the store notify it. One line of JSON each way; only the service's own user
+//! and root may use it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,30 +19,30 @@ use crate::config::{Problem, Problems};
 use crate::net::listener::{self, Made};
 use crate::reload::Report;
 
-/// How long somebody who has connected may take to ask.
+/// How long a client may take to send its request.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many may be at it at once: one more, and whoever has taken longest is let go.
+/// The maximal number of clients at once: with one more, the one that waits longest is disconnected.
 const ASKERS: usize = 16;
 /// Bytes of a question at most.
 const LONGEST_QUESTION: u64 = 1024;
 /// How long a reload may take: every source has its own limit on a first attempt, at most 300 s.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(330);
-/// How long anything else may: nothing is waited for.
+/// The timeout of all other requests, which wait for nothing.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What may be asked.
+/// The requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::cli) enum ControlRequest {
     /// Read the configuration again.
     Reload,
-    /// Tell whether a call would be taken, and how the connections fare.
+    /// Return whether a call would be taken, and the state of the connections.
     Health,
-    /// Look at the store: what it holds now is in force when this is answered.
+    /// Read the store: its current content is in force when this is answered.
     Look,
 }
 
-/// What came of it.
+/// The response.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::cli) struct ControlResponse {
     /// Whether it was done.
@@ -51,7 +52,7 @@ pub(in crate::cli) struct ControlResponse {
     /// Names of connections, when it was done.
     #[serde(default)]
     pub(in crate::cli) report: Report,
-    /// What is wrong with the file, when it was not.
+    /// The problems of the file, if it was not taken over.
     #[serde(default)]
     pub(in crate::cli) problems: Vec<Problem>,
     /// The configuration that the service runs with, where its health was asked for.
@@ -82,7 +83,7 @@ impl ControlResponse {
 pub(in crate::cli) struct Control {
     listener: UnixListener,
     _made: Made,
-    /// Those who were let in last, and may not have asked yet.
+    /// The most recent clients, which may not have sent their request yet.
     askers: VecDeque<AbortOnDropHandle<()>>,
 }
 
@@ -99,7 +100,7 @@ impl Control {
         Ok(Self { listener: UnixListener::from_std(listener)?, _made: made, askers: VecDeque::new() })
     }
 
-    /// Has each question answered by `answer`. Whoever asks nothing holds up nobody, nor does an answer that takes long.
+    /// Serves each request with `answer`. A client that sends nothing blocks no one, nor does a slow answer.
     pub(in crate::cli) async fn serve<A>(mut self, answer: impl Fn(ControlRequest) -> A + Clone + 'static)
     where
         A: Future<Output = ControlResponse> + 'static,
@@ -123,7 +124,7 @@ impl Control {
     }
 }
 
-/// The next one who comes.
+/// Accepts the next client.
 async fn accepted(listener: &UnixListener) -> UnixStream {
     loop {
         match listener.accept().await {
@@ -150,7 +151,7 @@ async fn read(mut stream: UnixStream) -> io::Result<(ControlRequest, UnixStream)
     Ok((serde_json::from_str(&line)?, stream))
 }
 
-/// Answers. Whoever has left is not told.
+/// Sends the answer, unless the client has left.
 async fn reply(mut stream: UnixStream, answer: impl Future<Output = ControlResponse>) {
     let line = serde_json::to_string(&answer.await).unwrap_or_default() + "\n";
     let _ = timeout(ASK_TIMEOUT, stream.write_all(line.as_bytes())).await;
@@ -187,7 +188,7 @@ impl fmt::Display for Unanswered {
     }
 }
 
-/// Has the service whose socket is at `path` look at the store, if there is one.
+/// Makes the service whose socket is at `path` read the store, if there is one.
 pub(in crate::cli) async fn notify_service(path: &Path) {
     // It looks by itself too.
     if let Err(Unanswered::Failed(error)) = ask(path, ControlRequest::Look).await {
@@ -195,13 +196,13 @@ pub(in crate::cli) async fn notify_service(path: &Path) {
     }
 }
 
-/// Has the service whose socket is at `path` read the configuration `file` again.
+/// Makes the service whose socket is at `path` read the configuration `file` again.
 pub(in crate::cli) async fn ask_to_reload(path: &Path, file: &Path) -> Result<ControlResponse, Unanswered> {
     ask_health(path, file).await?;
     ask(path, ControlRequest::Reload).await
 }
 
-/// Asks the service that runs with the configuration `file`, and whose socket is at `path`, how it is.
+/// Asks for the state of the service with the configuration `file`, whose socket is at `path`.
 pub(in crate::cli) async fn ask_health(path: &Path, file: &Path) -> Result<ControlResponse, Unanswered> {
     let answer = ask(path, ControlRequest::Health).await?;
     // Where one of the two cannot be looked at from here, they may be the same.
@@ -214,7 +215,7 @@ pub(in crate::cli) async fn ask_health(path: &Path, file: &Path) -> Result<Contr
     }
 }
 
-/// Asks the service whose socket is at `path`.
+/// Sends a request to the service whose socket is at `path`.
 async fn ask(path: &Path, question: ControlRequest) -> Result<ControlResponse, Unanswered> {
     let stream = UnixStream::connect(path).await.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Unanswered::Nobody(path.to_owned()),

@@ -5,13 +5,13 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use crate::config::Log;
 use crate::observe::{lines, queue};
 
-/// What writes the log to standard error. `RUST_LOG` goes before the configured level.
+/// Returns the logger to standard error. `RUST_LOG` takes precedence over the configured level.
 pub(in crate::cli) fn logger(log: &Log) -> env_logger::Builder {
     let level = std::env::var("RUST_LOG").unwrap_or_else(|_| log.level.clone());
     lines::builder(&Log { level, ..log.clone() })
 }
 
-/// Begins the log of a service: nobody in it ever waits for whoever reads that.
+/// Starts the log of a service, in which no thread ever waits for the log's reader.
 pub fn start_log_of_service(log: &Log) {
     let mut builder = logger(log);
     let attached = queue::attach(&mut builder);
@@ -29,7 +29,7 @@ pub fn start_log_of_service(log: &Log) {
             _ => String::new(),
         };
         log::error!("thread {}: {panic}{trace}", thread.name().unwrap_or("without a name"));
-        // With it the process ends, and nobody else waits for the line.
+        // The process ends with it, and no other thread waits for the line.
         if thread.name() == Some("main") {
             queue::finish();
         }

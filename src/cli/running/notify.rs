@@ -1,5 +1,5 @@
-//! Tells the service manager how the service fares (`sd_notify(3)`): one datagram of `NAME=value`
-//! lines for each change. Without a manager nothing is told.
+//! Notifies the service manager of the service's state (`sd_notify(3)`): one datagram of `NAME=value` lines for
+//! each change. Without a manager nothing is sent.
 
 use std::fmt;
 use std::os::linux::net::SocketAddrExt;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The way to the service manager, where there is one.
+/// The socket of the service manager, if there is one.
 pub(in crate::cli) struct Notify {
     socket: Option<(UnixDatagram, SocketAddr)>,
     /// How often it wants a sign of life, at the least.
@@ -50,7 +50,8 @@ impl Notify {
         self.send(&format_args!("READY=1\nSTATUS={}", line(status)));
     }
 
-    /// A reload begins. The time tells it from one before (systemd.service(5), `notify-reload`).
+    /// Reports that a reload starts. The time distinguishes it from an earlier one (systemd.service(5),
+    /// `notify-reload`).
     pub(in crate::cli) fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let microseconds = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;

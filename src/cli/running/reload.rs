@@ -13,7 +13,7 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     let (told, words) = match actix::System::new().block_on(control::ask_to_reload(&control, &common.config)) {
         Ok(answer) if answer.ok => {
             common.print(&answer, format_args!("reloaded; {}", answer.message));
-            // Whoever calls it for a service manager should not take it for done.
+            // A service manager must not take it for a success.
             let is_lost = answer.report.changed.iter().any(|name| answer.report.down.contains(name));
             return if is_lost { Err(Failure::AlreadyReported) } else { Ok(()) };
         }

@@ -25,7 +25,7 @@ use crate::observe::{Log, queue};
 use crate::reload::ineffective_grants_message;
 use crate::strangers::SUM_AT_MOST;
 
-/// How often the state of the connections is told to the service manager, if it has changed.
+/// How often the state of the connections is reported to the service manager, if it has changed.
 const STATUS_EVERY: Duration = Duration::from_secs(5);
 
 pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
@@ -63,8 +63,8 @@ fn inherited() -> std::io::Result<Vec<Listener>> {
     Ok(listeners)
 }
 
-/// Serves until the process is told to stop. `file` is what a reload reads. `started` is called
-/// once the service listens.
+/// Serves until the process is told to stop. `file` is read again on reload. `started` is called once the service
+/// listens.
 pub(in crate::cli) async fn serve(
     config: Config,
     listeners: Listeners,
@@ -77,7 +77,7 @@ pub(in crate::cli) async fn serve(
     let log = Arc::new(Log::default());
     let observer = Arc::clone(&log);
     let app = App::start(config, Arc::new(move |event| observer.write(event))).await?;
-    // Whoever tries it, without a configuration, has nothing to keep yet.
+    // Without a configuration it is only tried out, and has nothing to protect yet.
     if file.is_some() && app.config().store.key.is_none() {
         log::warn!("signing keys are stored unencrypted; set PORTICO_STORE_KEY or store.key_file to encrypt them");
     }
@@ -122,8 +122,8 @@ fn raise_file_limit() {
     }
 }
 
-/// Has the audit trail's file opened anew at each SIGUSR1, as those who move log files away send it.
-/// Without a trail it is taken too: it would end the process.
+/// Reopens the audit trail's file at each SIGUSR1, which log rotation sends. Handled even without a trail, since it
+/// would end the process.
 fn reopen_on_signal(app: &Arc<App>) {
     let audit = app.audit.clone();
     actix::spawn(signals(SignalKind::user_defined1(), "SIGUSR1").for_each(move |_| {
@@ -139,7 +139,7 @@ fn beside(work: impl Future<Output = ()> + 'static) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(actix::spawn(work))
 }
 
-/// Has the log tell, now and then, what it has no lines of.
+/// Logs, at intervals, a summary of requests without a line of their own.
 async fn summed_up(log: Arc<Log>) {
     let mut ticks = interval(SUM_AT_MOST);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -149,7 +149,7 @@ async fn summed_up(log: Arc<Log>) {
     }
 }
 
-/// Tells the service manager when the service is ready, and afterwards how its connections fare.
+/// Notifies the service manager when the service is ready, and afterwards of the state of its connections.
 async fn told(app: Arc<App>, notify: Rc<Notify>) {
     app.directory.settled().await;
     let mut said = status(&app);
@@ -194,7 +194,7 @@ async fn watched(app: Arc<App>, notify: Rc<Notify>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        // While the service goes down its actors end, and the manager has a deadline of its own.
+        // While the service stops its actors end, and the manager has a deadline of its own.
         let stuck = app.stuck(limit / 2);
         if app.draining() || stuck.is_empty() {
             notify.alive();
@@ -229,7 +229,7 @@ async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: Path
         .map(|control| beside(control.serve(answer)))
         .map_err(|error| log::warn!("there is no control socket, and so no `portico reload`: {error}"));
     let each = |_| {
-        // It can wait for sources, and another one behind it.
+        // It can wait for sources, and another one after it.
         actix::spawn(reloading());
         ready(())
     };
@@ -271,7 +271,7 @@ pub(in crate::cli) async fn stop_signal() {
     });
 }
 
-/// Each time that a signal comes, from now on; never where it cannot be watched.
+/// Returns a stream of a signal's arrivals; it never yields if the signal cannot be watched.
 fn signals(kind: SignalKind, name: &str) -> impl Stream<Item = SignalKind> + use<> {
     let signal = signal(kind).map_err(|error| log::error!("{name} cannot be watched: {error}"));
     let heard = stream::unfold(signal.ok(), move |signal| async move {

@@ -27,13 +27,13 @@ use crate::clients::setup::{ClientAuth, ClientSetup};
 use crate::clients::setups;
 use crate::config::{Config, Database, Listen, Log, lookup};
 
-/// The first person of a service, who may do everything there.
+/// The first person of a service, with all rights.
 pub(in crate::cli) const ADMINISTRATOR: &str = "admin@localhost";
 /// How long the first token is good for.
 pub(in crate::cli) const TOKEN_LIFETIME: Duration = Duration::from_secs(90 * 86_400);
 /// Client connections on each thread.
 const CONNECTIONS: usize = 1_000;
-/// Where it listens unless it is told otherwise.
+/// The default address.
 const USUAL_ADDRESS: &str = "127.0.0.1:8787";
 
 #[derive(Args, Debug)]
@@ -80,10 +80,10 @@ impl Serve {
         let place = listener.local_addr().map_err(|error| Failure::io("the listener failed", error))?;
         config.server.listen = vec![Listen::Tcp(place)];
         config.server.public_url = public_url(place);
-        // More than anybody has who needs no configuration, and no more than every system has descriptors for.
+        // More than a service without configuration needs, and within every system's limit of descriptors.
         config.server.bounds.max_connections = CONNECTIONS;
-        // Clients that describe themselves at an address on the internet register themselves here just as well, and nothing
-        // has to be fetched for it.
+        // Clients with a description on the internet can also register themselves here, and then nothing has to be
+        // fetched.
         config.oauth.client_documents = false;
         folders::make(&folder)?;
         let token = first_token(&config, ADMINISTRATOR, self.new_token)?;
@@ -93,7 +93,7 @@ impl Serve {
         actix::System::new().block_on(serve::serve(config, listener.into(), None, || common.print(&record, words)))
     }
 
-    /// Where to listen: without TLS, on this machine alone unless somebody insists.
+    /// Returns the address to listen on: without TLS, only loopback unless the user insists.
     fn address(&self) -> Result<SocketAddr, Error> {
         let usual = || USUAL_ADDRESS.parse().map_err(Error::internal);
         let address = self.listen.map_or_else(usual, Ok)?;
@@ -117,7 +117,7 @@ pub(in crate::cli) fn public_url(place: SocketAddr) -> String {
     }
 }
 
-/// A token of the first person's, who is added where they are not there: none where they have one already, unless
+/// Makes a token of the first person, who is added if missing. Returns `None` if there is a token already, unless
 /// another one is `wanted`.
 pub(in crate::cli) fn first_token(config: &Config, email: &str, wanted: bool) -> Result<Option<SecretString>, Error> {
     let clock = config.tokens.clock();
@@ -137,7 +137,7 @@ pub(in crate::cli) fn first_token(config: &Config, email: &str, wanted: bool) ->
     Ok(Some(token))
 }
 
-/// What `client` is given to use the connection `name` of the service that `config` describes.
+/// Returns the set-up of `client` for the connection `name` of the service with `config`.
 pub(in crate::cli) fn form(
     client: Client,
     config: &Config,

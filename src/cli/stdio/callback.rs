@@ -1,4 +1,4 @@
-//! Where the browser comes back to when somebody has signed in: a port of this machine's, open for one answer.
+//! The redirect URI of a sign-in: a port of this machine, open for one answer.
 
 use portico_actors::error::{Error, Kind, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,7 +21,7 @@ impl Callback {
     /// Opens it.
     ///
     /// # Errors
-    /// There is no port to be had.
+    /// No port can be opened.
     pub(super) async fn open() -> Result<Self> {
         let failed = |error| Error::new(Kind::Unavailable, "no port can be opened for the browser").because(error);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?;
@@ -43,7 +43,7 @@ impl Callback {
             let parameter = |name: &str| {
                 form_urlencoded::parse(query.as_bytes()).find(|(known, _)| known == name).map(|(_, value)| value)
             };
-            // What comes from elsewhere is no answer (RFC 6749 §10.12, RFC 9207).
+            // An answer from elsewhere is ignored (RFC 6749 §10.12, RFC 9207).
             if parameter("state").as_deref() != Some(state) || parameter("iss").is_some_and(|iss| iss != issuer) {
                 reply(&mut stream, "400 Bad Request", "This is not an answer to what was asked.").await;
                 continue;
@@ -62,7 +62,7 @@ impl Callback {
     }
 }
 
-/// The query of a request for the one path that there is.
+/// Returns the query of a request for the only path.
 async fn query(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     while !head.windows(4).any(|four| four == b"\r\n\r\n") {
@@ -82,6 +82,6 @@ async fn reply(stream: &mut TcpStream, status: &str, words: &str) {
          Content-Security-Policy: default-src 'none'\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n{page}",
         page.len()
     );
-    // A browser that has left has nothing to lose.
+    // The browser may have left, and loses nothing.
     let _ = timeout(PATIENCE, stream.write_all(answer.as_bytes())).await;
 }

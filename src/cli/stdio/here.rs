@@ -1,5 +1,5 @@
-//! A service for one database in this very process, on a socket that nobody else can reach: what its client asks goes
-//! the same way as at a service that runs for itself.
+//! Runs a service for one database in this process, on a private socket: its client's requests are handled like
+//! those to a separate service.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use crate::net::listener::{Listener, Listeners};
 use crate::observe::Log;
 use crate::stdio::{self, Bearer, Server};
 
-/// Who the client is.
+/// The client's user.
 const USER: &str = "stdio@localhost";
 /// Connections of HTTP that it may have on each thread.
 const CONNECTIONS: usize = 256;
-/// How long the service may take to end: whatever runs in it has been cancelled.
+/// How long the service may take to end: everything in it has been cancelled.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// Serves `database` until the client or a signal ends it. `query` narrows what is offered. The folder that is given back
-/// is to be kept until nothing runs here any more.
+/// Serves `database` until the client or a signal ends it. `query` narrows what is offered. The returned folder
+/// must be kept until nothing runs here any more.
 pub(super) async fn serve(database: &Database<'_>, query: &str) -> Result<TempDir, Failure> {
     // For this user alone, and gone with the process.
     let folder = tempfile::Builder::new()
@@ -66,7 +66,7 @@ pub(super) async fn serve(database: &Database<'_>, query: &str) -> Result<TempDi
     Ok(folder)
 }
 
-/// The token of the one who calls here.
+/// Makes the token of the client.
 fn token(config: &Config, access: Access) -> Result<SecretString, Error> {
     let scope = if access == Access::ReadWrite { Scope::Write } else { Scope::Read };
     let mut store = Store::open(&config.store.place)?;

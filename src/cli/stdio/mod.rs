@@ -22,9 +22,9 @@ use crate::stdio::{self, Bearer, Server, TokenProvider};
 
 /// The variable of the environment with the token.
 const TOKEN: &str = "PORTICO_TOKEN";
-/// Where a service listens unless it is told otherwise.
+/// The default address of a service.
 const USUAL_SERVER: &str = "http://localhost:8787";
-/// What suffices for reading.
+/// The tools that suffice for reading.
 const LEAN: &str = "?ops=get_instructions,get_columns,execute_select";
 
 #[derive(Args, Debug)]
@@ -90,7 +90,7 @@ async fn carry(server: Server) {
 }
 
 impl Stdio {
-    /// What follows the address of the endpoint.
+    /// Returns the query of the endpoint's address.
     fn query(&self) -> &'static str {
         if self.lean { LEAN } else { "" }
     }
@@ -120,7 +120,7 @@ impl Stdio {
         Ok(Server::new(url, credential)?)
     }
 
-    /// The token that was given, or what somebody gets who signs in.
+    /// Returns the given token, or one obtained by signing in.
     fn credential(&self, url: &str) -> Result<Rc<dyn TokenProvider>, Failure> {
         let token = match &self.token_file {
             Some(path) => Some(read_token(path)?),
@@ -135,7 +135,7 @@ impl Stdio {
     }
 }
 
-/// What stands in a path as it is.
+/// The characters that need no escape in a path.
 const PLAIN: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 fn read_token(path: &Path) -> Result<String, Failure> {

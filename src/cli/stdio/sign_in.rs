@@ -30,11 +30,11 @@ const PATIENCE: Duration = Duration::from_mins(10);
 /// How often it is looked whether another program has done.
 const PACE: Duration = Duration::from_millis(200);
 
-/// What is kept between two runs.
+/// What is saved between two runs.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SavedSignIn {
-    /// What it is for, for people who look into the file.
+    /// The resource, for people who read the file.
     resource: String,
     issuer: String,
     client_id: String,
@@ -46,25 +46,25 @@ struct SavedSignIn {
     expires_at: Option<i64>,
 }
 
-/// Access to one MCP endpoint, for whoever signs in.
+/// Access to one MCP endpoint, obtained by signing in.
 pub(super) struct SignIn {
     url: String,
     client: Option<String>,
     file: PathBuf,
-    /// Held while somebody is asked, or access renewed.
+    /// Held while a person is asked, or access is renewed.
     kept: Mutex<Option<SavedSignIn>>,
 }
 
 impl SignIn {
-    /// At the endpoint `url`, as the client `client` where one was registered by hand. What is kept is in `folder`.
+    /// Makes access to the endpoint `url`, as the client `client` if one was registered by hand. Saved in `folder`.
     pub(super) fn new(url: &str, client: Option<String>, folder: &Path) -> Self {
         let endpoint = url.split('?').next().unwrap_or(url).to_owned();
         let name = encode_string(&Sha256::digest(&endpoint)[..16]);
         Self { url: endpoint, client, file: folder.join(format!("{name}.json")), kept: Mutex::default() }
     }
 
-    /// Gets access in the place of `refused`: what another program has got meanwhile, what the refresh token gets, or
-    /// what a person gives.
+    /// Obtains access in place of `refused`: what another process has saved meanwhile, or by the refresh token, or
+    /// by signing in.
     async fn get(&self, kept: &mut Option<SavedSignIn>, refused: Option<&str>) -> Result<SecretString> {
         let _alone = self.lock().await?;
         if let Some(other) = self.read().filter(|other| other.is_good() && Some(other.access_token.as_str()) != refused)
@@ -78,7 +78,7 @@ impl SignIn {
         let before = before.filter(|before| before.issuer == authorization.issuer());
         let renewed = match before.as_ref().and_then(|before| Some((before, before.refresh_token.as_ref()?))) {
             Some((before, refresh)) => match authorization.refresh(&before.client_id, refresh).await {
-                // A server that gives no other refresh token means that this one stays.
+                // If the server returns no new refresh token, the old one stays valid.
                 Ok(tokens) => {
                     let refresh_token = tokens.refresh_token.clone().or_else(|| Some(refresh.clone()));
                     Some((before.client_id.clone(), Tokens { refresh_token, ..tokens }))
@@ -187,7 +187,7 @@ impl TokenProvider for SignIn {
     }
 }
 
-/// Opens the browser at `address`, and says where to go for whoever has none here.
+/// Opens the browser at `address`, and prints the address for users without one.
 fn open(address: &str) {
     eprintln!("portico: sign in with your browser: {address}");
     let chosen = std::env::var("BROWSER").ok().filter(|browser| !browser.is_empty());
@@ -196,7 +196,7 @@ fn open(address: &str) {
     // Standard output is the protocol's.
     let begun = command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     match begun {
-        // Whoever waits for it lets it go.
+        // The thread waits for it, so that no zombie is left.
         Ok(mut browser) => drop(std::thread::spawn(move || browser.wait())),
         Err(error) => log::info!("no browser could be opened: {error}"),
     }

@@ -1,5 +1,4 @@
-//! Where a connection's database is: `url`, and the keys that go with it. What they mean is the driver's
-//! business, which is asked.
+//! The address of a connection's database: `url`, and the keys that belong to it. The driver interprets them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use super::connection::ConnectionSettings;
 use crate::config::declared::environment;
 use crate::config::declared::section::Section;
 
-/// What the keys of one `[[connections]]` table lead to.
+/// Returns the location that the keys of one `[[connections]]` table describe.
 pub(in crate::config) fn location(
     section: &Section<'_>,
     settings: &ConnectionSettings,
@@ -58,7 +57,7 @@ pub(in crate::config) fn postgres(section: &Section<'_>, url: String, password: 
     address
 }
 
-/// Asks the driver, unless something was wrong already: that would only be told twice.
+/// Lets the driver check the location, unless a problem was found already, which would be reported twice.
 fn judge(section: &Section<'_>, location: &dyn Location) {
     if !section.is_blamed(&["url", "password_file", "password_command", "pooler"])
         && let Err(mut error) = location.check()
@@ -70,7 +69,7 @@ fn judge(section: &Section<'_>, location: &dyn Location) {
     }
 }
 
-/// The password that `password_file` or `password_command` of a table stands for.
+/// Returns the password of `password_file` or `password_command` of a table.
 pub(in crate::config) fn password(
     section: &Section<'_>,
     file: Option<&PathBuf>,
@@ -87,8 +86,8 @@ pub(in crate::config) fn password(
     file.map(|path| Password::File(section.base().join(path))).or(command)
 }
 
-/// The address of a database that somebody gave on the command line. Its password may be in `PGPASSWORD`
-/// or in a password file.
+/// Returns the address of a database given on the command line. Its password may be in `PGPASSWORD` or in a
+/// password file.
 pub fn administrator(driver: &Driver, url: String) -> Arc<dyn Location> {
     let password = environment::lookup("PGPASSWORD").filter(|password| !password.is_empty());
     let password = password.map(|password| Password::Value(SecretString::from(password)));

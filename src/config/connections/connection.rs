@@ -1,4 +1,4 @@
-//! `[[connections]]`: where a database is, what may be done there, and what it offers.
+//! `[[connections]]`: the address of a database, the access to it, and its offers.
 
 use std::collections::HashSet;
 use std::ops::Deref;

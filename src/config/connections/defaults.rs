@@ -1,4 +1,4 @@
-//! `[defaults]`: what holds for every connection whose own table does not say otherwise.
+//! `[defaults]`: defaults for every connection.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use portico_actors::directory::Start;
 use crate::config::declared::setting::{number, word, words};
 use crate::config::declared::table::settings;
 
-/// Until a connection that was started by its use is idle, in seconds: as long as `HikariCP` and
-/// `PgBouncer` keep a session that nobody uses.
+/// The idle timeout in seconds of a connection that was started by its use: as long as `HikariCP` and `PgBouncer`
+/// keep an unused session.
 const LAZY_IDLE_TIMEOUT: u64 = 600;
 const READER_TIMEOUT: u64 = 30;
 
@@ -50,10 +50,10 @@ pub struct Usage {
 }
 
 impl Defaults {
-    /// What holds where `self` goes before `defaults`.
+    /// Returns the usage where `self` takes precedence over `defaults`.
     pub(in crate::config) fn before(self, defaults: Self) -> Usage {
         let start = self.start.or(defaults.start).unwrap_or_default();
-        // Of one that starts with the service it is known at any time how it stands, unless told otherwise.
+        // A connection that starts with the service stays up by default, so that its state is always known.
         let usual = if start == Start::Eager { 0 } else { LAZY_IDLE_TIMEOUT };
         let idle = self.idle_timeout.or(defaults.idle_timeout).unwrap_or(usual);
         Usage {

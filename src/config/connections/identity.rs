@@ -1,5 +1,5 @@
-//! `[connections.identity]`: which role of the connection's database each caller has, and how it comes
-//! to be the caller's: taken on by the connection's own user, or signed in to.
+//! `[connections.identity]`: which role of the connection's database each caller has, and how it is assumed: by the
+//! connection's own user, or by a login of its own.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ words! {
     Mode { "login" => Self::Login, "set-role" => Self::SetRole }
 }
 
-/// Reads the table, if it is there: who has which role, and how roles sign in, where they do.
+/// Reads the table, if it is there: the role mapping, and how roles log in, if they do.
 pub(in crate::config) fn read(connection: &Section<'_>, driver: Option<&Driver>) -> Option<(Mapping, Option<Login>)> {
     let section = connection.optional_table("identity")?;
     if let Some(driver) = driver.filter(|driver| !driver.capabilities.roles) {
@@ -117,7 +117,7 @@ pub(in crate::config) fn read(connection: &Section<'_>, driver: Option<&Driver>)
     Some((Mapping { principals, claim, pattern }, login))
 }
 
-/// `[issuers.identity]`, if it is there: what of the issuer's word counts in databases.
+/// Reads `[issuers.identity]`, if it is there: which of the issuer's claims are used in databases.
 pub(in crate::config) fn of_issuer(issuer: &Section<'_>) -> Option<IssuerIdentity> {
     let section = issuer.optional_table("identity")?;
     let settings = IssuerIdentitySettings::read(&section);
@@ -125,7 +125,7 @@ pub(in crate::config) fn of_issuer(issuer: &Section<'_>) -> Option<IssuerIdentit
     Some(IssuerIdentity { claims: settings.claims, claim })
 }
 
-/// `claim` and `claim_roles`: the claim that tells the role.
+/// Reads `claim` and `claim_roles`: the claim that selects the role.
 fn role_claim(
     section: &Section<'_>,
     claim: Option<String>,

@@ -1,5 +1,5 @@
-//! `[connections.disabled]`, `[connections.exposed]` and `[connections.hidden]`: what a connection
-//! does not offer, and what of its source exists for callers.
+//! `[connections.disabled]`, `[connections.exposed]` and `[connections.hidden]`: what a connection does not offer,
+//! and what of its source is exposed to callers.
 
 use portico_actors::near;
 use portico_actors::source::{DeclaredProcedure, Exposure, Names};
@@ -100,7 +100,7 @@ pub(in crate::config) fn disabled(
 pub(in crate::config) fn exposure(connection: &Section<'_>) -> Exposure {
     let exposed = Exposed::read(&connection.table("exposed"));
     let hidden = Hidden::read(&connection.table("hidden"));
-    // An empty list shows nothing: only a list that is not there shows all.
+    // An empty list shows nothing: only an absent list shows everything.
     Exposure {
         schemas: Names { shown: exposed.schemas, hidden: hidden.schemas },
         tables: Names { shown: exposed.tables, hidden: hidden.tables },

@@ -1,5 +1,5 @@
-//! `[[connections.prompts]]`: what people may ask of a model about this connection, in the
-//! administrator's words, with arguments in double braces. How they are answered is in `mcp`.
+//! `[[connections.prompts]]`: what people may ask of a model about this connection, in the administrator's words,
+//! with arguments in double braces. They are answered in `mcp`.
 
 use portico_actors::near;
 

@@ -1,5 +1,5 @@
-//! `[[connections.procedures]]` and `[[connections.tools]]`: an administrator's statements with
-//! typed parameters, understood and checked before anybody calls them.
+//! `[[connections.procedures]]` and `[[connections.tools]]`: an administrator's statements with typed parameters,
+//! parsed and checked when the configuration is read.
 
 use portico_actors::near;
 use portico_actors::reply::DataType;
@@ -241,7 +241,7 @@ fn parameters(section: &Section<'_>) -> Vec<Parameter> {
             default: settings.default.map(|value| value.to_string()),
         });
     }
-    // One without a name, which was told, is not looked for in the statement.
+    // One without a name, which was reported, is not looked for in the statement.
     parameters.retain(|parameter| !parameter.name.is_empty());
     parameters
 }

@@ -1,4 +1,4 @@
-//! What `${NAME}` and `${credential:NAME}` in the file stand for.
+//! Resolves `${NAME}` and `${credential:NAME}` in the file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,13 +22,13 @@ pub fn lookup(name: &str) -> Option<String> {
     Some(text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line)).to_owned())
 }
 
-/// Where this program is, for those that launch it.
+/// Returns the path of this program, for those that launch it.
 pub(crate) fn program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// Replaces each `${NAME}` in `text`; `$${` stands for a literal `${`. Also gives the names that
-/// stand for nothing, and `None` for one that is not closed.
+/// Replaces each `${NAME}` in `text`; `$${` stands for a literal `${`. Also returns the names without a value, and
+/// `None` for one that is not closed.
 pub(in crate::config) fn resolve<'t>(text: &'t str, environment: Environment<'_>) -> (String, Vec<Option<&'t str>>) {
     let (mut result, mut missing) = (String::with_capacity(text.len()), Vec::new());
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! Tells which keys of the file are other than they were when it was last read, without keeping
-//! any value. What follows from a change is declared with each setting.
+//! Finds the keys of the file that have changed since it was last read, without keeping any value. The consequence
+//! of a change is declared with each setting.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,7 +8,7 @@ use super::problem::{Position, Problem};
 use super::section::Section;
 use super::setting::{Kind, Reload};
 
-/// What is known of a key.
+/// The digest and the position of a key.
 #[derive(Clone, Copy, Debug)]
 struct Key {
     digest: u64,
@@ -39,14 +39,14 @@ impl Keys {
         }
     }
 
-    /// The keys whose values are others than in `before`, or are there in one of the two alone.
+    /// Returns the keys whose values differ from `before`, or which exist in only one of the two.
     fn changed<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = (&'a str, Option<Key>, Option<Key>)> {
         let all = self.0.keys().chain(before.0.keys().filter(|key| !self.0.contains_key(*key)));
         let both = all.map(|name| (name.as_str(), self.0.get(name).copied(), before.0.get(name).copied()));
         both.filter(|(_, now, before)| now.map(|key| key.digest) != before.map(|key| key.digest))
     }
 
-    /// The names of those keys.
+    /// Returns the names of those keys.
     pub(in crate::config) fn changed_names(&self, before: &Self) -> Vec<String> {
         self.changed(before).map(|(name, ..)| name.to_owned()).collect()
     }
@@ -70,7 +70,7 @@ impl Keys {
     }
 }
 
-/// What a `[[connections]]` table says, as numbers.
+/// The digests of a `[[connections]]` table.
 #[derive(Clone, Debug)]
 pub struct Fingerprint {
     /// The line where the table begins.
@@ -79,17 +79,18 @@ pub struct Fingerprint {
     pub source: u64,
     /// The rest: what is offered to callers.
     pub offer: u64,
-    /// A digest of each setting; `None` for one that is left out.
+    /// A digest of each setting; `None` for an absent one.
     settings: Vec<(&'static str, Option<u64>)>,
 }
 
 impl Fingerprint {
-    /// What is the same as long as the table says the same.
+    /// Returns digests that are equal as long as the table has the same content.
     pub fn contents(&self) -> (u64, u64) {
         (self.source, self.offer)
     }
 
-    /// Of a connection's table, and of what its actor is started with and another table says.
+    /// Makes the fingerprint of a connection's table, and of settings of other tables that its actor is started
+    /// with.
     pub(in crate::config) fn new(section: &Section<'_>, more: impl Hash) -> Self {
         let (mut source, mut offer) = (DefaultHasher::new(), DefaultHasher::new());
         let mut settings = Vec::new();
@@ -103,7 +104,7 @@ impl Fingerprint {
         Self { line: section.line(), source: source.finish(), offer: offer.finish(), settings }
     }
 
-    /// The settings whose values are others than in `before`, a table of the same connection.
+    /// Returns the settings whose values differ from `before`, a table of the same connection.
     pub(in crate::config) fn changed_settings(&self, before: &Self) -> impl Iterator<Item = &'static str> {
         let pairs = self.settings.iter().zip(&before.settings);
         pairs.filter(|(now, before)| now != before).map(|(now, _)| now.0)

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and where in the file.
+//! A problem of a configuration, and its place in the file.
 
 use std::fmt;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 /// Something wrong with the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Problem {
-    /// The file, as it was named; absent for a text that comes from no file.
+    /// The file, as it was named; absent for a text that is not from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line of the file, from 1; 0 when no line is to blame.
@@ -23,7 +23,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem at `position`; the default one stands for no line.
+    /// Makes a problem at `position`; the default position means no line.
     pub(crate) fn new(position: Position, key: &str, message: String, remedy: &str) -> Self {
         let Position { line, column } = position;
         Self { file: None, line, column, key: key.to_owned(), message, remedy: remedy.to_owned() }
@@ -35,7 +35,7 @@ impl Problem {
         Self { file: Some(path.display().to_string()), ..self }
     }
 
-    /// Where it is, as editors and terminals take it: `config.toml:3:1: `. Empty when nothing is known.
+    /// Returns its place in the format of editors and terminals: `config.toml:3:1: `. Empty if unknown.
     pub fn place(&self) -> String {
         match (&self.file, self.line) {
             (Some(file), 0) => format!("{file}: "),

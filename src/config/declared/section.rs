@@ -1,4 +1,4 @@
-//! Reads one table of the file by what is declared of it, and gathers what is wrong with it. Knows no key by name.
+//! Reads one table of the file according to its declared settings, and collects its problems. Knows no key by name.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use super::environment::{CREDENTIAL, Environment, resolve};
 use super::problem::{Lines, Position, Problem};
 use super::setting::{Kind, Setting, each};
 
-/// The file, and what is wrong with it.
+/// The file, and its problems.
 pub(crate) struct File<'a> {
     lines: Lines<'a>,
     /// Where relative paths start.
@@ -34,7 +34,7 @@ impl<'a> File<'a> {
         Self { lines: Lines::new(text), base, environment, problems, refused }
     }
 
-    /// What is wrong so far, in the order of the lines.
+    /// Returns the problems so far, in the order of the lines.
     pub(in crate::config) fn problems(&self) -> Vec<Problem> {
         let mut problems = self.problems.borrow().clone();
         problems.sort_by_key(|problem| (problem.line, problem.column));
@@ -88,7 +88,7 @@ impl<'a> Section<'a> {
         self.file.lines.at(self.start).line
     }
 
-    /// What is declared of the table.
+    /// Returns the declared settings of the table.
     pub(in crate::config) fn settings(&self) -> Vec<&'static Setting> {
         each(self.settings)
     }
@@ -110,7 +110,7 @@ impl<'a> Section<'a> {
         self.find(name).is_some()
     }
 
-    /// Notes a problem with the key `name`, unless it has no value that could be judged.
+    /// Adds a problem with the key `name`, unless its value was refused already.
     pub(in crate::config) fn problem(&self, name: &str, message: impl Into<String>, remedy: &str) {
         let key = self.key(name);
         if !self.file.refused.borrow().contains(&key) {
@@ -124,7 +124,7 @@ impl<'a> Section<'a> {
         self.problem("name", format!("another {what} is named {name:?}"), "give it another name");
     }
 
-    /// Notes what an error says of the key `name`; `remedy` is for one without a hint.
+    /// Adds an error as a problem with the key `name`; `remedy` is for an error without a hint.
     pub(in crate::config) fn error(&self, name: &str, error: Error, remedy: &str) {
         let hint = error.get_hint().unwrap_or(remedy).to_owned();
         self.problem(name, error.message, &hint);
@@ -150,7 +150,7 @@ impl<'a> Section<'a> {
         self.problem(name, format!("this must be {expected}"), "change the value's type");
     }
 
-    /// The value of the key `name`, as far as it is what its setting may be, or else the setting's default.
+    /// Returns the value of the key `name` if it is valid for its setting, or else the setting's default.
     pub(in crate::config) fn json(&self, name: &str) -> Option<Value> {
         let setting = self.setting(name)?;
         let Some(value) = self.find(name) else {
@@ -166,7 +166,7 @@ impl<'a> Section<'a> {
         judged.or_else(|| setting.default.map(Value::from))
     }
 
-    /// What of a value its setting may be.
+    /// Returns the valid part of a value for its setting.
     fn judged(&self, setting: &Setting, mut value: Value) -> Option<Value> {
         let name = setting.name;
         let expected = match setting.kind {
@@ -216,7 +216,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether a text is one that its setting takes; notes what is wrong with it.
+    /// Returns true if a text is valid for its setting; adds a problem otherwise.
     fn fits(&self, setting: &Setting, text: &str) -> bool {
         let unknown = |remedy: &str| {
             self.problem(setting.name, format!("{text:?} is not a known word"), remedy);
@@ -310,8 +310,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Tells what the key `name` says from what it said before, and the place where it says so. What a text stands for
-    /// counts: a secret can change while the file does not.
+    /// Returns a digest of the value of the key `name`, and its position. Variables are resolved first: a secret
+    /// can change while the file does not.
     pub(in crate::config) fn digest(&self, name: &str) -> Option<(u64, Position)> {
         let value = self.find(name)?;
         let mut hasher = DefaultHasher::new();
@@ -344,7 +344,7 @@ impl<'a> Section<'a> {
 
 /// A value without the places where its parts stand.
 fn json(value: &Spanned<DeValue<'_>>) -> Value {
-    // What JSON cannot say is no value of any setting.
+    // A value that JSON cannot represent is not valid for any setting.
     Value::deserialize(value.clone().into_deserializer()).unwrap_or_default()
 }
 

@@ -1,5 +1,5 @@
-//! How a setting is declared: once, with its words, what it may be, what it is when it is left out, and what a reload
-//! makes of it. The file is read, checked and compared by it, and `config.toml` and the guide's tables are written by it.
+//! How a setting is declared: once, with its description, its type, its default, and the effect of a reload. The
+//! file is read, checked and compared by it, and `config.toml` and the guide's tables are generated from it.
 
 use std::ops::RangeInclusive;
 
@@ -10,25 +10,25 @@ use serde_json::Value;
 pub struct Setting {
     /// The key.
     pub name: &'static str,
-    /// What it means, in lines.
+    /// Its description, in lines.
     pub about: &'static str,
-    /// What it may be.
+    /// Its type.
     pub kind: Kind,
-    /// What it is when it is left out.
+    /// Its default.
     pub default: Option<Literal>,
-    /// A value for `config.toml`, in TOML, where there is no default.
+    /// A value for `config.toml`, in TOML, if there is no default.
     pub example: &'static str,
     /// Whether `config.toml` sets it, and does not only show it in a comment.
     pub shown: bool,
-    /// What to do when it is left out and must not be.
+    /// The remedy if it is missing and required.
     pub required: Option<&'static str>,
-    /// What each of its texts must be.
+    /// The check of each of its texts.
     pub check: Option<Check>,
-    /// What becomes of it at a reload.
+    /// The effect of a reload.
     pub reload: Reload,
 }
 
-/// What a setting may be.
+/// The type of a setting.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// True or false.
@@ -47,7 +47,7 @@ pub enum Kind {
     TextOrTexts,
     /// Some of these words.
     Words(fn() -> Vec<&'static str>),
-    /// A table of texts, whose keys are names of the administrator's choice.
+    /// A table of texts, whose keys are names chosen by the administrator.
     Pairs,
     /// A text, a number, true or false.
     Scalar,
@@ -61,7 +61,7 @@ pub enum Kind {
     Group(&'static [Setting]),
 }
 
-/// What a setting is when it is left out.
+/// The default of a setting.
 #[derive(Clone, Copy, Debug)]
 pub enum Literal {
     /// True or false.
@@ -74,7 +74,7 @@ pub enum Literal {
     Texts(&'static [&'static str]),
 }
 
-/// What a text must be, and what is told where it is not; `{}` stands for the text.
+/// The check of a text, and its message; `{}` stands for the text.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
     pub(in crate::config) fits: fn(&str) -> bool,
@@ -82,10 +82,10 @@ pub struct Check {
     pub(in crate::config) remedy: &'static str,
 }
 
-/// What becomes of a changed setting at a reload.
+/// The effect of a reload on a changed setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reload {
-    /// It takes a restart: of the service or, in `[[connections]]`, of what runs the connection.
+    /// Takes a restart: of the service or, in `[[connections]]`, of the connection.
     Restart,
     /// It is in force for the next request.
     Live,
@@ -93,9 +93,9 @@ pub enum Reload {
     Renewed,
 }
 
-/// What is declared of a table.
+/// The declaration of a table.
 pub(crate) trait Declared {
-    /// What the table is for, in lines.
+    /// Its description, in lines.
     const ABOUT: &'static str;
     /// Its settings.
     const SETTINGS: &'static [Setting];
@@ -103,7 +103,7 @@ pub(crate) trait Declared {
 
 /// The words that stand for values.
 pub(crate) trait NamedValues: Clone + PartialEq + 'static {
-    /// Each word with what it stands for.
+    /// Each word with its value.
     const WORDS: &'static [(&'static str, Self)];
 
     /// The words alone.
@@ -111,13 +111,13 @@ pub(crate) trait NamedValues: Clone + PartialEq + 'static {
         Self::WORDS.iter().map(|(word, _)| *word).collect()
     }
 
-    /// The word that stands for it.
+    /// Returns the word for the value.
     fn as_str(&self) -> &'static str {
         Self::WORDS.iter().find(|(_, value)| value == self).map_or("", |(word, _)| word)
     }
 }
 
-/// Declares what words stand for.
+/// Declares the words of values.
 macro_rules! words {
     ($($Type:ty { $($word:expr => $value:expr),+ $(,)? })+) => {
         $(impl $crate::config::declared::setting::NamedValues for $Type {
@@ -165,7 +165,7 @@ impl Setting {
         Self { required: Some(remedy), shown: true, ..self }
     }
 
-    /// With texts that fit alone; `{}` in the message stands for one that does not.
+    /// Accepts only texts that fit; `{}` in the message stands for one that does not.
     pub(crate) const fn checked(self, fits: fn(&str) -> bool, message: &'static str, remedy: &'static str) -> Self {
         Self { check: Some(Check { fits, message, remedy }), ..self }
     }
@@ -180,7 +180,7 @@ impl Setting {
         Self { reload: Reload::Renewed, ..self }
     }
 
-    /// The settings of a table, and those that are declared together.
+    /// Returns the settings of a table, and those that are declared together.
     pub fn settings(&self) -> &'static [Setting] {
         match self.kind {
             Kind::Table(settings) | Kind::OptionalTable(settings) | Kind::Tables(settings) | Kind::Group(settings) => {
@@ -191,7 +191,7 @@ impl Setting {
     }
 }
 
-/// Each of the settings of a table, those of its groups among them.
+/// Returns each of the settings of a table, including those of its groups.
 pub(in crate::config) fn each(settings: &'static [Setting]) -> Vec<&'static Setting> {
     let grouped = |setting: &'static Setting| match setting.kind {
         Kind::Group(settings) => each(settings),

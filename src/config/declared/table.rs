@@ -14,19 +14,20 @@ use super::setting::{Declared, NamedValues};
 
 /// A struct that a table is read into.
 pub(crate) trait Table: Declared + Sized {
-    /// Reads it, and refuses what is not declared.
+    /// Reads it, and refuses undeclared keys.
     fn read(section: &Section<'_>) -> Self;
 
-    /// What holds where the file says nothing.
+    /// Returns the values of an absent table.
     fn absent() -> Self {
         let file = File::new("", Path::new(""), &|_| None);
         Self::read(&Section::root(&file, Self::SETTINGS, None))
     }
 }
 
-/// Declares a table: a struct with a member for each setting, which says what the setting is behind `=`.
+/// Declares a table: a struct with a member for each setting, whose declaration follows `=`.
 ///
-/// Members under `tables` are tables that code of their own reads: their values depend on what else the file says.
+/// Members under `tables` are tables that are read by code of their own: their values depend on the rest of the
+/// file.
 macro_rules! settings {
     (
         $(#[doc = $about:literal])*
@@ -67,7 +68,7 @@ macro_rules! settings {
         }
 
         impl Default for $Name {
-            /// What holds where the file says nothing.
+            /// Returns the values of an absent table.
             fn default() -> Self {
                 $crate::config::declared::table::Table::absent()
             }
@@ -87,8 +88,8 @@ impl<T: FromJson> ReadSetting for T {
     }
 }
 
-/// What is made of a value that is what its setting may be. Without one (the key is missing or refused, which was
-/// told then) a stand-in is made.
+/// Converts a valid value of a setting. Without one (the key is missing or was refused, which was reported then) a
+/// stand-in is made.
 pub(crate) trait FromJson {
     fn from_json(value: Option<Value>) -> Self;
 }

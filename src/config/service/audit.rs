@@ -1,4 +1,4 @@
-//! `[audit]`: where the trail is written, and what of a call it keeps.
+//! `[audit]`: where the trail is written, and what it keeps of a call.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ words! {
 }
 
 impl AuditSettings {
-    /// Whether anything is recorded at all.
+    /// Returns true if anything is recorded.
     pub fn is_on(&self) -> bool {
         self.file.is_some() || self.store
     }

@@ -1,4 +1,4 @@
-//! `[tokens]`, `[oauth]` and `[limits]`: what clients get, which of them may ask people for it, and how often.
+//! `[tokens]`, `[oauth]` and `[limits]`: tokens for clients, which clients may ask for them, and how often.
 
 use std::time::Duration;
 
@@ -79,14 +79,14 @@ const fn rate() -> Setting {
 }
 
 impl Tokens {
-    /// What the time is told by.
+    /// Returns the clock of tokens.
     pub fn clock(&self) -> Clock {
         Clock::system().apart(self.clock_skew)
     }
 }
 
 impl OAuth {
-    /// Which clients people may give access to, besides those that an administrator registered.
+    /// Returns which clients people may give access to, besides those that an administrator registered.
     pub fn admission(self) -> ClientPolicy {
         ClientPolicy { documents: self.client_documents, dynamic: self.registration() }
     }
@@ -96,12 +96,13 @@ impl OAuth {
         self.dynamic_registration.unwrap_or(DynamicRegistration::Nobody)
     }
 
-    /// Whether a published client may ask people for access, which may have a description at an address of its own.
+    /// Returns true if a published client may ask people for access; it may have a description at an address of its
+    /// own.
     pub fn admits_published(self, describes_itself: bool) -> bool {
         self.registration() != DynamicRegistration::Nobody || (self.client_documents && describes_itself)
     }
 
-    /// With what is usual for `server` where the file says nothing.
+    /// Sets the defaults for `server` where the file says nothing.
     pub(in crate::config) fn usual_for(self, server: &Server) -> Self {
         let usual = if server.is_loopback() { DynamicRegistration::Known } else { DynamicRegistration::Nobody };
         Self { dynamic_registration: self.dynamic_registration.or(Some(usual)), ..self }

@@ -1,4 +1,4 @@
-//! `[[issuers]]`: whose access tokens are taken besides our own.
+//! `[[issuers]]`: other issuers whose access tokens are accepted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,7 +148,7 @@ fn keys(section: &Section<'_>, url: Option<String>, key: Option<String>) -> Opti
     }
 }
 
-/// What the issuer's tokens reach at most of what is `known` by its name: names, or `name:read`.
+/// Returns the maximal reach of the issuer's tokens among `known`: names, or `name:read`.
 fn reach<T: Copy>(section: &Section<'_>, key: &str, named: &[String], known: &[(&str, T)]) -> Vec<(T, Scope)> {
     let mut reach = Vec::new();
     for named in named {

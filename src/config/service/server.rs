@@ -1,4 +1,4 @@
-//! `[server]`: where the service listens, as whom, how much it serves, and how it ends.
+//! `[server]`: the addresses, the public URL, the limits, and the shutdown of the service.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -246,7 +246,7 @@ impl Bounds {
         self.max_calls_per_principal.unwrap_or(self.max_calls - self.max_calls / 4)
     }
 
-    /// Client connections of one address, unless configured a quarter of those of a worker.
+    /// Returns the maximal number of client connections of one address; by default a quarter of a worker's.
     pub fn connections_per_address(&self) -> usize {
         self.max_connections_per_address.unwrap_or(self.max_connections.div_ceil(4))
     }
@@ -289,7 +289,7 @@ fn is_host(text: &str) -> bool {
         && (is_address || !text.contains(':'))
 }
 
-/// Whether `text` is `http(s)://host[:port]` and nothing more.
+/// Returns true if `text` is `http(s)://host[:port]` and nothing more.
 fn is_origin(text: &str) -> bool {
     text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).is_some_and(|authority| {
         !authority.is_empty() && !authority.contains(['/', '?', '#', '@', ' ']) && authority.is_ascii()

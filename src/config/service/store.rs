@@ -15,8 +15,7 @@ use crate::config::declared::table::{Table, settings};
 
 /// The variable of the environment with the key that encrypts signing keys.
 pub const STORE_KEY: &str = "PORTICO_STORE_KEY";
-/// The socket by which the command line asks a running service, where the store is no file to put it
-/// beside.
+/// The name of the control socket if the store is not a file to put it beside.
 const CONTROL: &str = "portico.control";
 
 settings! {
@@ -65,7 +64,7 @@ impl Store {
     }
 }
 
-/// Reads the table, and in which folder relative paths of what the service writes start.
+/// Reads the table. Returns also the folder in which relative paths of written files start.
 pub(in crate::config) fn read(root: &Section<'_>) -> (Store, PathBuf) {
     let section = root.table("store");
     let settings = StoreSettings::read(&section);

@@ -1,5 +1,5 @@
-//! `[telemetry]`, and the variables of the environment that OpenTelemetry specifies for it. Those
-//! that are not read here are read by its SDK.
+//! `[telemetry]`, and the environment variables that OpenTelemetry specifies for it. Those that are not read here
+//! are read by its SDK.
 
 use url::Url;
 
@@ -39,11 +39,11 @@ pub struct Otlp {
 const AVAILABLE: bool = cfg!(feature = "otel");
 /// The variables that each name a receiver.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
-/// The variables that choose how it is spoken to, the one that counts first.
+/// The variables that select the protocol, by precedence.
 const PROTOCOLS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
 const EXPORTER: &str = "OTEL_TRACES_EXPORTER";
 const QUEUE: &str = "OTEL_BSP_MAX_QUEUE_SIZE";
-/// What the specification has for it.
+/// The specification's default.
 const DEFAULT_QUEUE: usize = 2048;
 const LARGEST_QUEUE: usize = 1_000_000;
 
@@ -58,7 +58,7 @@ pub(in crate::config) fn read(root: &Section<'_>) -> Telemetry {
     let endpoint = given.as_deref().and_then(traces_of);
     let variable = |name: &str| section.environment(name).filter(|value| !value.is_empty());
     let named = given.is_some() || ENDPOINTS.iter().any(|name| variable(name).is_some());
-    // A build that sends nothing is not asked about variables that are meant for every program of a machine.
+    // A build without telemetry ignores variables that are set for all programs of a machine.
     if !AVAILABLE || !named || variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
         return Telemetry::default();
     }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    /// What every configuration has.
+    /// The part common to all configurations.
     const REST: &str =
         "\n[[connections]]\nid = \"6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11\"\nname = \"shop\"\nurl = \"sqlite:x.db\"\n";
 

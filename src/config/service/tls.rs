@@ -1,5 +1,5 @@
-//! `[server.tls]`: the files are read with the configuration, so that what is wrong with them is
-//! told with key and line, and a reload takes renewed ones over.
+//! `[server.tls]`: the files are read with the configuration, so that problems are reported with key and line, and
+//! a reload takes over renewed files.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ fn clients(section: &Section<'_>, path: &Path) -> Option<Arc<dyn ClientCertVerif
     roots.add_parsable_certificates(certificates(section, "client_ca", path)?);
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-        // Clients that have one certificate for us do not need to be told the names (RFC 8446 §4.2.4).
+        // Clients with one certificate for us do not need the names (RFC 8446 §4.2.4).
         .clear_root_hint_subjects()
         .build();
     let refused = verifier.map_err(|error| {

@@ -1,8 +1,7 @@
-//! The rows of a single result as an Apache Arrow IPC stream: a schema, and record batches as the
-//! rows come in, so that no more of them is in memory than one batch.
+//! The rows of a single result as an Apache Arrow IPC stream: a schema, and record batches as the rows arrive, so
+//! that only one batch is in memory.
 //!
-//! The format has no place for a failure behind the first byte: its stream breaks off, as that of
-//! CSV does.
+//! The format cannot report an error after the first byte: its stream is cut off, as with CSV.
 
 use std::sync::Arc;
 
@@ -23,15 +22,15 @@ const BATCH_ROWS: usize = 8192;
 /// Octets of one record batch, give or take a row.
 const BATCH_OCTETS: usize = 512 * 1024;
 
-/// The one result of a statement. Where that has no columns, it is the number of rows
-/// changed, under `affectedRows`.
+/// The single result of a statement. A result without columns becomes the number of changed rows, as
+/// `affectedRows`.
 #[derive(Default)]
 pub struct Arrow {
     /// There once the columns are known.
     open: Option<Open>,
 }
 
-/// A stream whose schema is written.
+/// A stream whose schema has been written.
 struct Open {
     writer: StreamWriter<Vec<u8>>,
     schema: Arc<Schema>,
@@ -79,7 +78,7 @@ impl Open {
         self.writer.write(&batch).map_err(Error::internal)
     }
 
-    /// Hands on what was written.
+    /// Passes on what was written.
     fn written(&mut self, out: &mut Vec<u8>) {
         let written = self.writer.get_mut();
         if out.is_empty() {
@@ -120,7 +119,7 @@ impl ResultEncoder for Arrow {
                 open.written(out);
             }
             (Some(open), Part::Done { .. }) if !open.done => open.done = true,
-            // What is cut off must not have happened.
+            // A change must not be committed if its result is cut off.
             (Some(_), _) => return Err(surplus()),
         }
         Ok(())

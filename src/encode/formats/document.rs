@@ -35,7 +35,7 @@ impl Document {
         Self { place: WriteState::Start, columns: 0, dry_run, shape, shaped: None }
     }
 
-    /// What stands in front of a result.
+    /// Returns the text before a result.
     fn separator(&self) -> &'static [u8] {
         if self.place == WriteState::Start { b"{\"results\":[{\"schema\":" } else { b",{\"schema\":" }
     }

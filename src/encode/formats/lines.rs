@@ -1,9 +1,8 @@
-//! The rows of a single result, a line each: CSV (RFC 4180) or newline-delimited JSON. The SQL
-//! API's own document, which holds several results, is in `document.rs`.
+//! The rows of a single result, one per line: CSV (RFC 4180) or newline-delimited JSON. The SQL API's own document,
+//! which contains several results, is in `document.rs`.
 //!
-//! A failure behind the first byte is the last line of newline-delimited JSON, where no row can be
-//! taken for it: a row's values are never objects. CSV has no such place, so its stream breaks off
-//! with an error.
+//! An error after the first byte is the last line of newline-delimited JSON, where it cannot be confused with a
+//! row: the values of a row are never objects. CSV has no such place, so its stream is cut off with an error.
 
 use portico_actors::error::Result;
 use portico_actors::reply::{Cell, Column, Part};
@@ -14,26 +13,26 @@ use crate::encode::stream::ResultEncoder;
 use crate::encode::values::cell::{Cells, Nesting, write_cell};
 use crate::encode::values::shape::{NumberShape, RowShape, Shape, ShapedRows};
 
-/// What a line is.
+/// The format of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineFormat {
-    /// A record of RFC 4180 under a header line of labels. NULL is an empty field, an empty text
-    /// is `""`. A record of one empty field would be a blank line, which readers pass over: where there
-    /// is one column, NULL is the word NULL, and the text of these letters stands in quotes.
+    /// A record of RFC 4180 below a header line with the labels. NULL is an empty field, an empty text is `""`. A
+    /// record with one empty field would be a blank line, which readers skip: with a single column, NULL is the
+    /// word NULL, and a text of these letters is quoted.
     Csv,
     /// One JSON object; of equal labels the later ones are numbered: `id`, `id_2`.
     Ndjson,
 }
 
-/// The one result of a statement. Where that has no columns, it is the number of rows
-/// changed, under `affectedRows`.
+/// The single result of a statement. A result without columns becomes the number of changed rows, as
+/// `affectedRows`.
 #[derive(Debug)]
 pub struct Lines {
     place: WriteState,
     form: LineFormat,
     numbers: NumberShape,
     csv: CsvWriter,
-    /// What writes the rows as JSON, once their columns are known.
+    /// Writes the rows as JSON, once their columns are known.
     json: Option<ShapedRows>,
 }
 
@@ -86,7 +85,7 @@ impl ResultEncoder for Lines {
                 self.place = WriteState::Done;
             }
             (WriteState::Rows, Part::Done { .. }) => self.place = WriteState::Done,
-            // What is cut off must not have happened.
+            // A change must not be committed if its result is cut off.
             _ => return Err(surplus()),
         }
         Ok(())
@@ -113,7 +112,7 @@ pub(in crate::encode) struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// Writes what stands above the rows.
+    /// Writes the header above the rows.
     pub(in crate::encode) fn begin(&mut self, columns: &[Column], out: &mut Vec<u8>) {
         self.columns = columns.len();
         for (place, column) in columns.iter().enumerate() {
@@ -125,7 +124,7 @@ impl CsvWriter {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Writes one row, or nothing of it.
+    /// Writes one complete row, or nothing of it.
     pub(in crate::encode) fn write(&self, cells: &(impl Cells + ?Sized), row: usize, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         for column in 0..self.columns {
@@ -154,16 +153,16 @@ fn write_plain(out: &mut Vec<u8>, cell: &Cell<'_>, alone: bool) {
         Cell::Text(text) if text.is_empty() => out.extend_from_slice(b"\"\""),
         Cell::Text(text) if alone && text == NULL => out.extend_from_slice(b"\"NULL\""),
         Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => write_field(out, text),
-        // No octets at all are not NULL.
+        // An empty binary value is not NULL.
         Cell::Bytes(octets) if octets.is_empty() => out.extend_from_slice(b"\"\""),
         other => write_bare(out, other),
     }
 }
 
-/// What stands for NULL where nothing would be a blank line.
+/// The word for NULL where an empty field would be a blank line.
 const NULL: &str = "NULL";
 
-/// A value that is no text as it is in JSON, without the quotes of NaN, the infinities and octets.
+/// Writes a value other than text as in JSON, but NaN, infinities and binary values without quotes.
 pub(in crate::encode) fn write_bare(out: &mut Vec<u8>, cell: &Cell<'_>) {
     let start = out.len();
     write_cell(out, cell, Nesting::Plain);

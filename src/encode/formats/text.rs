@@ -9,7 +9,7 @@ use portico_actors::reply::{Cell, Column};
 use super::lines::{CsvWriter, write_bare};
 use crate::encode::values::cell::Cells;
 
-/// What the text block of a tool's result is written in.
+/// The format of the text block in a tool's result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// The same JSON as `structuredContent`.
@@ -40,7 +40,7 @@ impl TextTable {
 
     pub(in crate::encode) fn begin(&mut self, columns: &[Column]) {
         match self.format {
-            // A statement without a result has no header either.
+            // A statement without a result has no header.
             _ if columns.is_empty() => {}
             Format::Json => {}
             Format::Csv => self.csv.begin(columns, &mut self.text),
@@ -96,7 +96,7 @@ impl TextTable {
         self.text.extend_from_slice(b" |");
     }
 
-    /// The text block, or `None` where it is the JSON itself.
+    /// Returns the text block, or `None` if it is the JSON itself.
     pub(in crate::encode) fn finish(self, rows: u64, affected: i64, hint: Option<&str>) -> Option<String> {
         if self.format == Format::Json {
             return None;

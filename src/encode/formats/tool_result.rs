@@ -1,5 +1,5 @@
-//! A tool's result: `columns`, `truncated`, `hint`, `rows`, `rowCount`, `affectedRows`, read up to the caps of the call
-//! and no further. What was left out is told in front of the rows, so that a client that cuts loses rows alone.
+//! A tool's result: `columns`, `truncated`, `hint`, `rows`, `rowCount`, `affectedRows`, read up to the limits of
+//! the call. Truncation is reported before the rows, so that a client that cuts the text loses only rows.
 
 use std::fmt::{self, Display};
 
@@ -25,11 +25,11 @@ pub struct ToolResult {
     pub rows: u64,
     /// Whether reading stopped at a cap.
     pub truncated: bool,
-    /// What some of several connections failed to list.
+    /// The error of connections that failed to list, if there are several.
     pub missing: Option<Error>,
 }
 
-/// A JSON text in three pieces: what stands in front of the rows is known when they have been read, and these are not
+/// A JSON text in three pieces: the part before the rows is known only once they have been read, and they are not
 /// moved for it.
 #[derive(Debug)]
 pub struct JsonChunks([String; 3]);
@@ -53,10 +53,9 @@ impl Display for JsonChunks {
     }
 }
 
-/// Reads the first result of `results` up to `caps`. At the cap, and at a second result, the
-/// statement is stopped at the source; one that writes is read to its end instead, or its work would
-/// be undone. `progress` is told the number of rows read by now, and how many bytes it has become more; where
-/// it fails, this does.
+/// Reads the first result of `results` up to `caps`. At the limit, and at a second result, the statement is stopped
+/// at the source; a writing one is read to its end instead, or it would be rolled back. `progress` receives the
+/// number of rows read so far and the number of new bytes; if it fails, this does.
 pub async fn read_tool_result(
     mut results: Results,
     caps: Caps,
@@ -70,7 +69,7 @@ pub async fn read_tool_result(
     while let Some(part) = results.next().await {
         let part = match part {
             Ok(part) => part,
-            // What the others have listed is good without it.
+            // The lists of the other connections are valid without it.
             Err(error) if caps.rest == TruncationHint::Connections && reading.count > 0 => {
                 missing = Some(error);
                 break;
@@ -78,7 +77,7 @@ pub async fn read_tool_result(
             Err(error) => return Err(error),
         };
         match part {
-            // The first result is the tool's answer; of the others it says that they were there.
+            // The first result is the tool's answer; further ones are only mentioned.
             Part::Columns(columns) if affected.is_none() => reading.begin(&columns),
             Part::Columns(_) => {
                 further = true;
@@ -98,7 +97,7 @@ pub async fn read_tool_result(
             Part::Done { affected: count } => affected = affected.or(Some(count)),
         }
     }
-    // A CALL is somebody else's statements, also where it is sent as one.
+    // A CALL runs statements of somebody else, even if it is sent as a single one.
     let is_call = results.class == Some(Class::Call.as_str());
     let beside = results.hint.clone();
     let dry_run = results.dry_run;
@@ -113,7 +112,7 @@ pub async fn read_tool_result(
     Ok(reading.finish(left_out, hint.as_deref()))
 }
 
-/// Octets from which on a result is a large one.
+/// The size in bytes from which a result counts as large.
 const LARGE: usize = 256 * 1024;
 /// Octets that are foretold of one at most.
 const FORETOLD: usize = 64 * 1024 * 1024;
@@ -129,7 +128,7 @@ struct Reading {
     rows: Vec<u8>,
     columns: usize,
     count: u64,
-    /// The one long value of the first row, until it is known whether there is another row.
+    /// The single long value of the first row, until it is known whether there is another row.
     alone: Option<LongValue>,
     /// Whether a value is not there as a whole.
     shortened: bool,
@@ -183,7 +182,7 @@ impl Reading {
     /// Writes the value that is the whole result, as much of it as the cap lets it.
     fn write_alone(&mut self) -> Result<()> {
         let Some(alone) = self.alone.take() else { return Ok(()) };
-        // Escapes, and what says that it was cut, take their room: so there are several attempts.
+        // Escapes and the note about the cut take space: so there are several attempts.
         let mut longest = self.caps.bytes;
         while longest > LONGEST_VALUE {
             let (cell, is_whole) = alone.shown(longest);
@@ -202,8 +201,8 @@ impl Reading {
         self.write(&Assembled(vec![vec![cell]]), 0).map(drop)
     }
 
-    /// Writes a row, its long values cut; or tells that there is no room for it. The first one has room, unless it has
-    /// very many columns.
+    /// Writes a row, with its long values cut. Returns false if there is no room for it. The first one always fits,
+    /// unless it has very many columns.
     fn write(&mut self, batch: &dyn Batch, row: usize) -> Result<bool> {
         let is_first = self.count == 0;
         for longest in [LONGEST_VALUE].into_iter().chain(SHORTER_VALUES.into_iter().filter(|_| is_first)) {
@@ -230,9 +229,9 @@ impl Reading {
         Ok(true)
     }
 
-    /// Makes room for a batch of so many octets. A large result gets what its rows so far foretell of all that it may
-    /// have, and a quarter more, since each step in which it grows leaves the memory of the last one behind for a
-    /// while; what it does not come to use is never touched.
+    /// Reserves memory for a batch of so many bytes. A large result gets the size that its rows so far predict for
+    /// the whole, and a quarter more, since each reallocation keeps the former memory for a while; memory that is
+    /// never used is never touched.
     fn make_room(&mut self, octets: usize) {
         let (length, needed) = (self.rows.len(), 2 * octets);
         if length > LARGE && self.rows.capacity() - length < needed {

@@ -1,4 +1,4 @@
-//! Cells as JSON values; the other forms take what is the same there.
+//! Writes cells as JSON values; the other formats share what is equal.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -16,9 +16,9 @@ pub(crate) enum Nesting {
     Plain,
 }
 
-/// Where the values of rows are taken from: a batch, or what is shown of one.
+/// The source of rows' values: a batch, or a view of one.
 pub(in crate::encode) trait Cells {
-    /// One value, as [`Batch::cell`] gives it.
+    /// Returns one value, as [`Batch::cell`] does.
     fn value(&self, row: usize, column: usize) -> Result<Cell<'_>>;
 }
 
@@ -28,7 +28,7 @@ impl<T: Batch + ?Sized> Cells for T {
     }
 }
 
-/// Appends `before` and a row as a JSON array; nothing where one of its values cannot be read.
+/// Appends `before` and a row as a JSON array; nothing if one of its values cannot be read.
 pub(in crate::encode) fn write_row(
     out: &mut Vec<u8>,
     before: &[u8],
@@ -68,7 +68,7 @@ pub(crate) fn write_cell(out: &mut Vec<u8>, cell: &Cell<'_>, nesting: Nesting) {
         Cell::Float(number) => write_infinite(out, f64::from(*number)),
         Cell::Double(number) => write_infinite(out, *number),
         Cell::Decimal(digits) => {
-            // "NaN" and the infinities are no JSON numbers.
+            // "NaN" and the infinities are not JSON numbers.
             if digits.ends_with(|last: char| last.is_ascii_digit()) {
                 out.extend_from_slice(digits.as_bytes());
             } else {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use portico_actors::reply::Column;
 
-/// The labels of `columns`, none twice: `id`, `id_2`.
+/// Returns the labels of `columns`, made unique: `id`, `id_2`.
 pub(in crate::encode) fn distinct(columns: &[Column]) -> Vec<String> {
     let mut taken: HashSet<String> = columns.iter().map(|column| column.label.clone()).collect();
     let mut seen = HashSet::new();

@@ -5,7 +5,7 @@ use portico_actors::reply::{Batch, Cell};
 
 use super::cell::{Cells, write_base64};
 
-/// The octets of a value that has no bound by its type, and how many of them are shown in `longest` octets.
+/// Returns the length of a value of unbounded type in bytes, and how many of them are shown within `longest` bytes.
 #[inline]
 fn measure(cell: &Cell<'_>, longest: usize) -> Option<(usize, usize)> {
     match cell {
@@ -16,8 +16,8 @@ fn measure(cell: &Cell<'_>, longest: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// The beginning of `cell`, a value of `full` octets, as a text that says how long it is; `None` where it is whole and no
-/// longer than `longest` octets.
+/// Returns the start of `cell`, a value of `full` bytes, as a text that states its length; `None` if it is complete
+/// and not longer than `longest` bytes.
 fn beginning(cell: &Cell<'_>, full: usize, longest: usize) -> Option<Cell<'static>> {
     let (length, most) = measure(cell, longest)?;
     if full <= most && length == full {
@@ -39,7 +39,7 @@ fn beginning(cell: &Cell<'_>, full: usize, longest: usize) -> Option<Cell<'stati
     Some(Cell::Text(text.into()))
 }
 
-/// A batch whose long values are cut.
+/// A batch with its long values cut.
 pub(in crate::encode) struct TruncatedBatch<'b> {
     batch: &'b dyn Batch,
     longest: usize,

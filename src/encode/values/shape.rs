@@ -1,4 +1,4 @@
-//! What a program may ask for of the rows in JSON: objects in place of arrays, and numbers of many digits as texts.
+//! Options for rows in JSON: objects instead of arrays, and numbers with many digits as texts.
 
 use portico_actors::error::Result;
 use portico_actors::reply::{Batch, Cell, Column, DataType};
@@ -6,7 +6,7 @@ use portico_actors::reply::{Batch, Cell, Column, DataType};
 use super::cell::{Nesting, write_cell, write_string};
 use super::labels;
 
-/// What a row is in JSON.
+/// The JSON form of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowShape {
     /// An array of values, in the order of the columns.
@@ -16,7 +16,7 @@ pub enum RowShape {
     Object,
 }
 
-/// What a number is in JSON.
+/// The JSON form of a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NumberShape {
     /// A number with all of its digits.
@@ -35,12 +35,12 @@ impl NumberShape {
     }
 }
 
-/// What rows are in JSON.
+/// The JSON form of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// What a row is.
+    /// The form of a row.
     pub rows: RowShape,
-    /// What a number is.
+    /// The form of a number.
     pub numbers: NumberShape,
 }
 
@@ -53,13 +53,13 @@ pub(in crate::encode) struct ShapedRows {
 
 #[derive(Debug)]
 struct ShapedColumn {
-    /// What stands in front of the value.
+    /// The text before the value.
     before: Vec<u8>,
     is_text: bool,
 }
 
 impl ShapedRows {
-    /// `None` where rows are in the usual shape.
+    /// Returns `None` for the default form.
     pub(in crate::encode) fn new(shape: Shape, columns: &[Column]) -> Option<Self> {
         if shape == Shape::default() {
             return None;
@@ -80,7 +80,7 @@ impl ShapedRows {
         Some(Self { brackets, columns: shaped.collect() })
     }
 
-    /// Appends `between` and a row; nothing where one of its values cannot be read.
+    /// Appends `between` and a row; nothing if one of its values cannot be read.
     pub(in crate::encode) fn write(
         &self,
         out: &mut Vec<u8>,

@@ -5,8 +5,8 @@ const DEPTH: usize = 50;
 /// Digits that no number overflows with.
 const PLAIN_DIGITS: usize = 300;
 
-/// Whether `json`, which is valid JSON, nests no deeper than parsers read, has no half of a surrogate pair
-/// alone, and no number that is none to them. It is passed over once.
+/// Returns true if `json`, which is valid JSON, can be read by all parsers: not nested too deeply, without unpaired
+/// surrogates, and without numbers out of range. Takes a single pass.
 pub(in crate::encode) fn is_strict(json: &str) -> bool {
     let bytes = json.as_bytes();
     let (mut at, mut depth) = (0, 0_usize);
@@ -48,7 +48,8 @@ fn number(bytes: &[u8], start: usize) -> usize {
     bytes.iter().skip(start).position(|byte| !goes_on(byte)).map_or(bytes.len(), |length| start + length)
 }
 
-/// Just behind the string whose first character is at `at`; `None` where a surrogate stands alone in it.
+/// Returns the index after the string whose first character is at `at`; `None` if it contains an unpaired
+/// surrogate.
 fn string(bytes: &[u8], at: usize) -> Option<usize> {
     let mut at = at;
     let mut high = false;

@@ -1,5 +1,5 @@
-//! How a statement's results and rows of metadata go out, once it is known what they are. What is
-//! asked, and of whom, is for `sql` and `metadata`.
+//! Sends a statement's results and rows of metadata. What is asked, and of which connection, is decided in `sql`
+//! and `metadata`.
 
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -32,7 +32,7 @@ const HELD_OCTETS: usize = 4 * 1024 * 1024;
 /// Octets that are held back without being counted: most answers have fewer.
 const FREE: usize = 64 * 1024;
 
-/// Tells whoever keeps an answer what no status shows: how it ended behind its first byte.
+/// Reports how an answer ended after its first byte, which no status shows, to those that keep it.
 #[derive(Clone, Default)]
 pub(in crate::http) struct AnswerEnd(Arc<OnceLock<Option<u64>>>);
 
@@ -41,7 +41,7 @@ impl AnswerEnd {
         let _ = self.0.set((!failed).then_some(rows));
     }
 
-    /// Rows that were sent; `None` of an answer that failed.
+    /// Returns the number of rows sent; `None` for an answer that failed.
     pub(in crate::http) fn rows(&self) -> Option<u64> {
         self.0.get().copied().unwrap_or(Some(0))
     }
@@ -66,10 +66,10 @@ impl Held {
     }
 
     /// # Errors
-    /// There is no room for it.
+    /// There is no memory for it.
     fn push(&mut self, part: Result<Part>) -> Result<()> {
         let octets = match &part {
-            // Those of many sets of values are the same ones.
+            // Many sets of values share the same columns.
             Ok(Part::Columns(columns)) => match self.columns.replace(Arc::clone(columns)) {
                 Some(before) if Arc::ptr_eq(&before, columns) => size_of::<Result<Part>>(),
                 _ => part.as_ref().map_or(0, Part::octets),
@@ -100,9 +100,8 @@ impl Held {
     }
 }
 
-/// Reads `results` up to their first row, or their end: so long the status can still tell of a
-/// failure. What is kept until then (a result without rows for each statement or set of values in the body) has
-/// `room`.
+/// Reads `results` up to their first row, or their end: until then the status can report an error. What is kept
+/// until then (a result without rows for each statement or set of values in the body) is counted in `room`.
 pub(in crate::http) async fn begin(mut results: Results, room: Allowance<String>) -> Result<Results> {
     let mut first = Held::none(room);
     while let Some(part) = results.next().await {
@@ -112,8 +111,8 @@ pub(in crate::http) async fn begin(mut results: Results, room: Allowance<String>
             break;
         }
     }
-    // A result that ends at once goes out in one piece. Rows that were read are never taken back: a
-    // failure behind them has its place in the document.
+    // A result that ends at once is sent in one piece. Rows that were read are always sent: an error after them has
+    // its place in the document.
     while matches!(first.parts.last(), Some(Ok(Part::Rows(_)))) && first.is_small(SMALL_PARTS) {
         match tokio::time::timeout(AT_ONCE, results.next()).await {
             Ok(Some(part)) => first.push(part)?,
@@ -139,9 +138,9 @@ pub(in crate::http) async fn begin_timed(
     begun
 }
 
-/// The same for what may have further results that nobody can foresee, in a form with room for one:
-/// read to the end of the first one, as far as that is small, so that the status tells of a second one.
-/// Of a larger one the form has to tell, which may only break off.
+/// As [`begin`], for results that may be followed by another one, in a format with room for one: reads the first
+/// one to its end if it is small, so that the status can report a second one. For a larger one the format has to
+/// report it, possibly by being cut off.
 pub(in crate::http) async fn begin_alone(mut results: Results, room: Allowance<String>) -> Result<Results> {
     let (mut held, mut done) = (Held::none(room), false);
     while held.is_small(HELD_PARTS)
@@ -161,8 +160,8 @@ pub(in crate::http) async fn begin_alone(mut results: Results, room: Allowance<S
     Ok(held.before(results))
 }
 
-/// Runs `work` and sends what it has begun, or its failure, in the form that the client asks for.
-/// Nothing is begun for a client that takes none of our forms.
+/// Runs `work` and sends its results, or its error, in the format that the client asks for. Nothing is started for
+/// a client that accepts none of the formats.
 pub(in crate::http) async fn send(
     request: &HttpRequest,
     app: &App,
@@ -178,7 +177,7 @@ pub(in crate::http) async fn send(
         recorder.finish(0, Some(&refusal));
         return error::with_status(error::NOT_ACCEPTABLE, &refusal, id);
     };
-    // What cannot be written is not run.
+    // A result that cannot be written is not computed.
     let begun = match parameters::shape(request.query_string(), form) {
         Ok(shape) => {
             let begun = socket::while_present(request, pin!(work(&mut recorder))).await.and_then(|begun| begun);
@@ -199,7 +198,7 @@ pub(in crate::http) async fn send(
     }
 }
 
-/// Responds with `results` in `form`: the body is written while they are read, and `recorder` tells of its end.
+/// Sends `results` in `form`: the body is written while they are read, and `recorder` records its end.
 async fn respond(
     request: &HttpRequest,
     id: RequestId,
@@ -224,7 +223,7 @@ async fn respond(
         }
         ResultFormat::Arrow => {
             let mut rows = Encoded::new(Arrow::default(), results, ended);
-            // The first rows are there: what is wrong with them still has its own status.
+            // The first rows are read: an error in them still gets a status of its own.
             match rows.next().await {
                 Some(Err(failure)) => error::api(&failure, id, None),
                 first => {
@@ -284,7 +283,7 @@ mod tests {
         let room = |all: usize| shares.room("ann".to_owned(), ShareLimits { each: all, all });
         let begun = begin(results(), room(8 << 20)).await.unwrap();
         assert_eq!((read.load(Ordering::Relaxed), shares.taken() >> 20), (2, 6));
-        // What was held has gone out.
+        // The held parts have been sent.
         assert_eq!(begun.take(3).count().await, 3);
         assert_eq!(shares.taken(), 0);
         let begun = begin_alone(results(), room(8 << 20)).await;

@@ -1,5 +1,5 @@
-//! In which form a result goes out: what `Accept` and `Accept-Encoding` ask for (RFC 9110 §12.5).
-//! The forms themselves are written in `encode`.
+//! Selects the format of a result, by `Accept` and `Accept-Encoding` (RFC 9110 §12.5). The formats are written in
+//! `encode`.
 
 use std::error::Error as StdError;
 use std::pin::Pin;
@@ -58,7 +58,7 @@ impl ResultFormat {
     }
 }
 
-/// The form that the client prefers; `None` where it takes none of ours.
+/// Returns the format that the client prefers; `None` if it accepts none of ours.
 pub(in crate::http) fn choose(request: &HttpRequest) -> Option<ResultFormat> {
     let offered = ResultFormat::ALL.map(|(_, media)| media);
     accept::preferred(request, &offered).and_then(|order| ResultFormat::ALL.get(order)).map(|(form, _)| *form)
@@ -83,7 +83,7 @@ pub(in crate::http) async fn compress(
     let packing = match encoding {
         _ if !worth => None,
         ContentEncoding::Gzip => Some(Compressor::gzip()),
-        // Without memory for it the answer goes out as it is.
+        // Without memory for it the answer is sent uncompressed.
         ContentEncoding::Zstd => Compressor::zstd().ok(),
         _ => None,
     };
@@ -94,7 +94,7 @@ pub(in crate::http) async fn compress(
     Ok(response.map_body(|_, body| BoxBody::new(Compressed { body, packing })))
 }
 
-/// What the client wants most of what we have; of equals the first.
+/// Returns the encoding that the client prefers; among equals the first.
 fn encoding(request: &ServiceRequest) -> ContentEncoding {
     let ours = [Encoding::zstd(), Encoding::gzip(), Encoding::identity()];
     if !request.headers().contains_key(header::ACCEPT_ENCODING) {

@@ -1,5 +1,5 @@
-//! What there is: the caller's connections, and the metadata of their catalogues. The columns of each kind
-//! are `sources/catalog.rs`'s, their filters those of the tools.
+//! Listings: the caller's connections, and the metadata of their catalogues. The columns are those of
+//! `sources/catalog.rs`, the filters those of the tools.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,7 +39,7 @@ pub(in crate::http) const METADATA: [(&str, MetadataKind); 10] = [
     ("/procedureParameters", MetadataKind::ProcedureParameters),
 ];
 
-/// The filters of `metadata` and what each is the name of. [`narrow`] refuses every other one.
+/// Returns the filters of `metadata` and what each filters by. [`narrow`] refuses all others.
 pub(in crate::http) fn filters_of(metadata: MetadataKind) -> Vec<(&'static str, &'static str)> {
     let (catalog, schema, table) = (("catalogName", "connection"), ("schemaName", "schema"), ("tableName", "table"));
     let procedure = ("procedureName", "procedure");

@@ -12,20 +12,20 @@ use crate::http::api::media::ResultFormat;
 const WORKSPACE: &str = "workspace";
 const ROWS: &str = "rows";
 const NUMBERS: &str = "numbers";
-/// How rows are written: what every path that answers with rows takes.
+/// The parameters for the form of rows, on every path that returns rows.
 pub(in crate::http) const SHAPE: [&str; 2] = [ROWS, NUMBERS];
-/// What a row may be.
+/// The forms of a row.
 pub(in crate::http) const ROW_SHAPES: [(&str, RowShape); 2] =
     [("arrays", RowShape::Array), ("objects", RowShape::Object)];
-/// What a number may be.
+/// The forms of a number.
 pub(in crate::http) const NUMBER_SHAPES: [(&str, NumberShape); 2] =
     [("json", NumberShape::Number), ("text", NumberShape::Text)];
 
-/// The parameters of `query` as members of an object, where there are those in `known`, and the workspace that is named.
-/// An empty one counts as absent, but for the workspace, which decides what the names mean.
+/// Reads the parameters of `query` that are `known`, as members of an object, and the workspace if it names one. An
+/// empty one counts as absent, except for the workspace, which decides what names mean.
 ///
 /// # Errors
-/// The name of what is unknown, empty or given twice.
+/// The name of an unknown, empty or duplicate parameter.
 pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<(Fields, Option<String>)> {
     let mut members = Map::new();
     let mut all = known.to_vec();

@@ -28,7 +28,7 @@ const LARGE_BODY: usize = 16 * 1024;
 /// The member that says the connection of names that do not.
 const DEFAULT: &str = "defaultCatalog";
 
-/// What a body asks for, before the connection is known.
+/// The content of a body, before the connection is known.
 struct SqlBody {
     op: Op,
     limits: Limits,
@@ -46,8 +46,8 @@ pub(in crate::http) const BATCH: Reader = Reader(read_batch);
 /// Of `/api/exec`.
 pub(in crate::http) const EXEC: Reader = Reader(read_exec);
 
-/// What a request asks for, and the connections within its caller's reach that it asks: one, but for a statement
-/// that names several.
+/// A request, and the connections within its caller's reach that it is for: one, except for a statement that names
+/// several.
 pub(in crate::http) struct Admitted {
     asked: SqlBody,
     /// The workspace that its names are of.
@@ -56,7 +56,7 @@ pub(in crate::http) struct Admitted {
 }
 
 impl Admitted {
-    /// Notes what is asked.
+    /// Records what is requested.
     pub(in crate::http) fn note(&self, recorder: &mut CallRecorder, app: &App, by: &Principal) {
         recorder.note_connections(app, &self.entries, by);
         if let Some(it) = &self.workspace {
@@ -64,7 +64,7 @@ impl Admitted {
         }
     }
 
-    /// Notes the statement, with what is `sent` of it to each of several connections.
+    /// Records the statement, with the statements `sent` to each of several connections.
     pub(in crate::http) fn note_statement(
         &self,
         recorder: &mut CallRecorder,
@@ -100,7 +100,7 @@ fn read_batch(fields: Fields) -> Result<SqlBody> {
     let body = Batch::read(fields)?;
     let mut sets = body.parameters;
     let (mode, parameters) = if body.schema_only == Some(true) {
-        // One set tells as much of the types as all of them.
+        // One set of values determines the types as well as all of them.
         (Mode::Describe, sets.swap_remove(0))
     } else {
         (Mode::Sets(sets), Vec::new())
@@ -147,8 +147,8 @@ pub(in crate::http) async fn run(
     answer::send(&request, &app, &by, work).await
 }
 
-/// Reads what `request` asks for, and finds the connection: all that can refuse a caller before the
-/// connection is asked. The body is given back with it.
+/// Reads `request` and finds the connection: everything that can refuse a caller before the connection is called.
+/// Returns the body too.
 pub(in crate::http) async fn admit(
     by: &Principal,
     request: &HttpRequest,
@@ -162,7 +162,7 @@ pub(in crate::http) async fn admit(
     let bytes = body::read(request, payload).await?;
     let (size, body) = (bytes.len(), bytes.clone());
     let understand = move || read(Fields::parse(body::text(&body)?, "the body")?);
-    // A large text is parsed where it holds up nobody.
+    // A large text is parsed on a thread that may block.
     let asked = match size {
         LARGE_BODY.. => web::block(understand).await.map_err(Error::internal)??,
         _ => understand()?,
@@ -182,8 +182,8 @@ pub(in crate::http) async fn admit(
     Ok((Admitted { asked, workspace: None, entries }, bytes))
 }
 
-/// Runs until the first row, or the end: so long the status can still tell of a failure. What is
-/// kept until then is small: a result without rows for each statement or set of values in the body.
+/// Runs until the first row, or the end: until then the status can report an error. What is kept until then is
+/// small: a result without rows for each statement or set of values in the body.
 async fn begin(
     by: &Arc<Principal>,
     request: &HttpRequest,
@@ -208,7 +208,7 @@ async fn begin(
     // How many results a procedure has is only known when it has run.
     let may_have_more = has_one_result && asked.addressing.field == "procedure";
     recorder.note(|event| {
-        // The log is not to tell of changes that were never kept.
+        // The log must not report changes that were rolled back.
         if asked.op.is_dry_run() {
             event.what.push_str("?dryRun");
         }

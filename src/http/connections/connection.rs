@@ -1,5 +1,5 @@
-//! A client's connection as the HTTP library reads and writes it, and as its requests look at it. One that does not
-//! go on ends here, whatever carries it: a head that begins and does not come, octets that are not taken.
+//! A client's connection as used by the HTTP library and by its requests. A stalled connection is ended here,
+//! whatever the transport: a head that starts and is not completed, bytes that are not read.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -34,13 +34,13 @@ pub(in crate::http) struct Stream(Rc<Shared>);
 pub(in crate::http) struct HttpConnection(Rc<Shared>);
 
 struct Shared {
-    /// `None` when the connection is over.
+    /// `None` when the connection has ended.
     transport: RefCell<Option<Transport>>,
     watch: RefCell<ConnectionTimers>,
     /// Requests that are not answered yet.
     requests: Cell<usize>,
     on_loopback: bool,
-    /// Its place among those of its address.
+    /// Its place among the connections of its address.
     _place: Option<Share<IpAddr>>,
 }
 
@@ -51,14 +51,14 @@ struct ConnectionTimers {
     write_timeout: Duration,
     /// In HTTP/1, where one head comes at a time.
     input: Option<Input>,
-    /// In HTTP/2, whose library asks idle clients for a sign of life alone: since when there is no request.
+    /// In HTTP/2, whose library only pings idle clients: since when there is no request.
     idle: Option<Instant>,
     /// Whether octets were read that the server has not looked at yet.
     unseen: bool,
-    /// Whether a request is late, and the server not told so yet.
+    /// Whether a request is late, and the server was not notified yet.
     late: bool,
-    /// Set when there is something to wait for, and not taken back: most of the time it fires for nothing, and
-    /// requests that are whole at once cost no more than a look at it.
+    /// Set when there is something to wait for, and not reset: most of the time it fires for nothing, and complete
+    /// requests cost only a check of it.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -78,7 +78,7 @@ impl ConnectionTimers {
         [reader, request].into_iter().flatten().min_by_key(|(due, _)| *due)
     }
 
-    /// Completes when something is late, and begins to wait where nobody does.
+    /// Completes if something is late; starts a timer if there is none.
     fn poll_late(&mut self, transport: &Transport, cx: &mut Context<'_>) -> Poll<Late> {
         let Some((due, late)) = self.due(transport) else { return Poll::Pending };
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
@@ -94,16 +94,16 @@ impl ConnectionTimers {
         }
     }
 
-    /// Looks after the connection behind each step.
+    /// Checks the timers after each step.
     ///
     /// # Errors
-    /// Nothing of what is to be written was taken in time.
+    /// Nothing of the pending output was read in time.
     fn look(&mut self, transport: &Transport, cx: &mut Context<'_>) -> io::Result<()> {
         match self.poll_late(transport, cx) {
             Poll::Ready(Late::Reader) => Err(io::ErrorKind::TimedOut.into()),
             Poll::Ready(Late::Request) => {
                 self.late = true;
-                // It is told where it reads.
+                // The reading side reports it.
                 cx.waker().wake_by_ref();
                 Ok(())
             }
@@ -142,7 +142,7 @@ impl Stream {
         HttpConnection(Rc::clone(&self.0))
     }
 
-    /// Writes, and ends the connection when nothing is taken for too long.
+    /// Writes, and ends the connection if nothing is read for too long.
     fn poll_written<T>(
         &self,
         cx: &mut Context<'_>,
@@ -180,20 +180,20 @@ impl AsyncRead for Stream {
             return Poll::Pending;
         }
         if unseen {
-            // What came last may have made a request whole: that shows when the server has looked at it.
+            // The last bytes may have completed a request: that is known once the server has parsed them.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         let head = watch.input.take();
         (watch.late, watch.idle) = (false, None);
-        // What is being written must not be broken into. Whoever does not take these few words takes none.
+        // Output in progress must not be interrupted. A client that does not read these few bytes reads none.
         if head.is_some()
             && wire(transport).stalled().is_none()
             && Pin::new(&mut *transport).poll_write(cx, error::head_timed_out().as_bytes()).is_ready()
         {
             let _ = Pin::new(transport).poll_flush(cx);
         }
-        // The end of what the client sends, with which the server closes the connection.
+        // The end of the client's input, upon which the server closes the connection.
         Poll::Ready(Ok(()))
     }
 }
@@ -232,7 +232,7 @@ impl Drop for Stream {
 }
 
 impl HttpConnection {
-    /// A request of it is worked on until what is given back is dropped.
+    /// Counts a request as active until the returned guard is dropped.
     pub(in crate::http) fn begin(&self, request: &HttpRequest) -> ActiveRequest {
         self.0.requests.set(self.0.requests.get() + 1);
         let watch = &mut *self.0.watch.borrow_mut();
@@ -256,7 +256,7 @@ impl HttpConnection {
         self.0.on_loopback
     }
 
-    /// Ends it, with everything that is on its way.
+    /// Ends it, with everything in transit.
     pub(in crate::http) fn end(&self) {
         if let Some(transport) = &*self.0.transport.borrow() {
             // One that has ended already needs no end.

@@ -7,16 +7,16 @@ use memchr::memchr;
 /// Octets in which it shows how lines end: something, its end, an empty line, and one more.
 const END: usize = 8;
 
-/// What came of one connection.
+/// The input of one connection.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Input {
     place: MessagePosition,
     lines: Lines,
-    /// Octets of the body of the request that is worked on, where it says so.
+    /// The length in bytes of the active request's body, if declared.
     body: Option<u64>,
     working: bool,
     begun: Option<Instant>,
-    /// Whether there was a request: the first head has a time of its own, from the begin of the connection.
+    /// Whether there was a request: the first head has a deadline of its own, from the start of the connection.
     follows: bool,
 }
 
@@ -28,7 +28,7 @@ enum MessagePosition {
     Head,
     /// A head, and so many octets.
     Beyond(u64),
-    /// It cannot be told: requests came before the one before them was answered, and are not told apart here.
+    /// Unknown: pipelined requests are not separated here.
     Lost,
 }
 
@@ -59,7 +59,7 @@ impl Lines {
         None
     }
 
-    /// Takes octets of which only the end is asked for.
+    /// Takes bytes of which only the end matters.
     fn take_end(&mut self, octets: &[u8]) {
         for piece in octets[octets.len().saturating_sub(END)..].split_inclusive(|octet| *octet == b'\n') {
             match piece.split_last() {
@@ -90,7 +90,7 @@ impl Lines {
 }
 
 impl Input {
-    /// Takes note of octets that were read.
+    /// Takes bytes that were read.
     pub(in crate::http) fn read(&mut self, octets: &[u8]) {
         if !self.working && self.follows && self.begun.is_none() && !octets.is_empty() {
             self.begun = Some(Instant::now());
@@ -113,7 +113,7 @@ impl Input {
     /// A request is worked on, with a body of so many octets, or of as many as come.
     pub(in crate::http) fn begin(&mut self, body: Option<u64>) {
         if matches!(self.place, MessagePosition::Head) {
-            // Its head had come with what was before it, up to the end of a message.
+            // Its head arrived together with the previous input, up to the end of a message.
             self.place = MessagePosition::Lost;
             self.lines = Lines { some: true, filled: false, empty: 1 };
         }
@@ -148,8 +148,8 @@ mod tests {
     const POST: &str = "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\n{ }";
     const CHUNKS: &str = "POST / HTTP/1.1\nTransfer-Encoding: chunked\n\n3\r\n{ }\r\n0\r\n\r\n";
 
-    /// Whether a head has begun when requests with these bodies were answered, of which this came: in pieces of each
-    /// length, and what is beyond the first head before the request is worked on or while it is.
+    /// Returns whether a head has started after requests with these bodies were answered: with the text in pieces
+    /// of each length, and the part after the first head before the request is processed or while it is.
     fn begun(text: &str, bodies: &[Option<u64>]) -> bool {
         let ends = ["\n\n", "\r\n\r\n"].map(|end| text.trim_start().find(end).map(|at| at + end.len()));
         let head = ends.into_iter().flatten().min().unwrap() + text.len() - text.trim_start().len();

@@ -1,5 +1,5 @@
-//! What stands between the listeners and the routes: connections are accepted, secured and given to the HTTP library,
-//! each as a stream of our own that ends when nothing comes of it. The library's own server has no place for one.
+//! Between the listeners and the routes: accepts and secures connections and gives them to the HTTP library, each
+//! as a stream of our own that ends when it stalls. The library's own server does not support that.
 
 use std::fmt::Debug;
 use std::future::ready;
@@ -36,13 +36,13 @@ const LAST_BYTES: u64 = 2;
 /// Descriptors of listeners, threads, the store, log and trail.
 const OWN: usize = 128;
 
-/// A connection as the library takes it: by which protocol, and from where.
+/// A connection as the library takes it: its stream, protocol and address.
 type Accepted = (Stream, Protocol, Option<SocketAddr>);
 
 /// Serves on `listeners` until the handle is told to stop. `routes` are made for each of them on each worker.
 ///
 /// # Errors
-/// When a listener cannot be used.
+/// If a listener cannot be used.
 pub(in crate::http) fn serve<F, I, S, B>(app: &Arc<App>, listeners: Listeners, routes: F) -> io::Result<Server>
 where
     F: Fn() -> I + Send + Clone + 'static,
@@ -57,7 +57,7 @@ where
     let terms = Acceptor { app: Arc::clone(app), addresses: Shares::default() };
     let mut server = Server::build()
         .max_concurrent_connections(connections(app))
-        // Calls have ended by then: this is for what is on its way to slow readers.
+        // Calls have ended by then: this is for output to slow readers.
         .shutdown_timeout(LAST_BYTES)
         .disable_signals();
     let stopping = server.graceful_shutdown_signal();
@@ -71,7 +71,7 @@ where
                 async move { stopping.notified().await }
             })
             .keep_alive(KEEP_ALIVE)
-            // That of a connection's first head, from its begin; those behind it are in `connection`.
+            // The deadline of a connection's first head, from its start; later ones are in `connection`.
             .client_request_timeout(patience)
             .client_disconnect_timeout(CLOSING)
             .on_connect_ext(|stream: &Stream, data| drop(data.insert(stream.connection())))
@@ -87,7 +87,7 @@ where
                     let terms = terms.clone();
                     let accept = move |tcp| {
                         let terms = terms.clone();
-                        // In a box of its own: what it takes of memory is not kept as long as the connection.
+                        // Boxed, so that its memory is not kept as long as the connection.
                         Box::pin(async move { terms.accept(tcp, address).await })
                     };
                     fn_service(accept).and_then(http())
@@ -103,7 +103,7 @@ where
     Ok(server.run())
 }
 
-/// What a new connection has to keep to.
+/// The limits of new connections.
 #[derive(Clone)]
 struct Acceptor {
     app: Arc<App>,
@@ -156,7 +156,7 @@ fn connections(app: &App) -> usize {
     let workers = available_parallelism().map_or(1, usize::from);
     let most = most(usize::try_from(limit).unwrap_or(usize::MAX), sources, workers);
     if most < wanted {
-        // More than a service ever sees is no reason to worry whoever starts it.
+        // If the limit is more than a service ever needs, a warning would worry without reason.
         let level = if most * workers < FEW { log::Level::Warn } else { log::Level::Info };
         log::log!(
             level,

@@ -1,4 +1,4 @@
-//! Clients' connections: how they come about, what comes on them, and how they end.
+//! Clients' connections: their start, their input, and their end.
 
 pub(in crate::http) mod connection;
 pub(in crate::http) mod input;

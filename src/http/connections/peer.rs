@@ -1,4 +1,4 @@
-//! Where a request comes from, told by its connection and the headers of trusted proxies.
+//! The client's address, from its connection and the headers of trusted proxies.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::config::ForwardedHeader;
 use crate::net::proxies::{self, Peer};
 
-/// The client's address, where it is known: what is logged, and whom failures are counted against.
+/// Returns the client's address, if known: it is logged, and failures are counted by it.
 pub(in crate::http) fn client(request: &HttpRequest, app: &App) -> Option<IpAddr> {
     let peer = request.peer_addr().map_or(Peer::Unix, |address| Peer::Address(address.ip()));
     let proxies = &app.config().server.trusted_proxies;

@@ -1,5 +1,5 @@
-//! Notices that a client has left while its request is still being worked on: actix-web does not
-//! as long as nothing is written.
+//! Notices that a client has left while its request is still being processed: actix-web does not as long as nothing
+//! is written.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -24,10 +24,10 @@ use super::connection::HttpConnection;
 /// How often a waiting request's socket is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Of a request that goes on when its client has left.
+/// Marks a request that continues after its client has left.
 pub(in crate::http) struct Unattended;
 
-/// What shows whether the client of one request is there.
+/// Shows whether the client of a request is connected.
 pub(in crate::http) struct Socket {
     connection: HttpConnection,
     /// In HTTP/2 one request can be given up while its connection stays.
@@ -50,8 +50,8 @@ impl Socket {
     }
 }
 
-/// The client's half of one HTTP/2 stream. Read to its end it still tells when the stream is reset
-/// (RFC 9113 §8.7), which the server does not look for before it writes.
+/// The client's half of an HTTP/2 stream. After its end it still reports a reset of the stream (RFC 9113 §8.7),
+/// which the server does not check before it writes.
 #[derive(Clone)]
 struct RequestHalf(Rc<RefCell<(Payload, bool)>>);
 
@@ -65,7 +65,7 @@ pub(in crate::http) fn keep_half(request: &mut ServiceRequest) {
 
 impl RequestHalf {
     fn reset(&self) -> bool {
-        // While the handler reads, it is the one to be told.
+        // While the handler reads, the handler gets the error.
         let Ok(mut half) = self.0.try_borrow_mut() else { return false };
         let mut cx = Context::from_waker(Waker::noop());
         half.1 && matches!(half.0.poll_next_unpin(&mut cx), Poll::Ready(Some(Err(_))))
@@ -124,7 +124,7 @@ impl DisconnectPoller {
         self.due.notified().await;
     }
 
-    /// Tells of each look, until a whole time passes in which nobody waits for one.
+    /// Notifies all waiters of each check, until no one waits for a whole interval.
     async fn poll(self: Rc<Self>) {
         let mut waited = true;
         while waited {
@@ -165,7 +165,7 @@ pub(in crate::http) async fn while_present<T>(
     }
 }
 
-/// A body that ends with an error, and so is dropped, when the client has left while nothing flows.
+/// A body that ends with an error, and so is dropped, if the client has left while nothing is sent.
 pub(in crate::http) struct Watched<S> {
     body: S,
     left: LocalBoxFuture<'static, ()>,

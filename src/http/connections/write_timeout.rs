@@ -1,6 +1,6 @@
-//! Looks after each request from its first step until its answer was sent. In HTTP/2, where octets wait for windows
-//! that nobody sees and one connection has any number of streams, that is where it shows whether a client takes its
-//! answers, and how many it wants at once. Of a single stream nobody can let go here: its connection is ended.
+//! Watches each request from its first step until its answer was sent. In HTTP/2, where data waits for flow-control
+//! windows that are not visible here and one connection has many streams, this shows whether a client reads its
+//! answers, and how many it requests at once. A single stream cannot be dropped here: its connection is ended.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -55,17 +55,17 @@ pub(in crate::http) async fn track_request(
     Ok(response.map_body(|_, body| BoxBody::new(Received { body, reception, _underway: underway })))
 }
 
-/// Ends the connection of a client that takes nothing of what it was given.
+/// Ends the connection of a client that reads nothing of its answer.
 struct WriteTimeout {
     connection: HttpConnection,
     patience: Duration,
-    /// Until when the body has to be asked for its next piece; `None` while the client waits for us.
+    /// When the next piece of the body has to be requested; `None` while the client waits for us.
     due: Rc<Cell<Option<Instant>>>,
     watch: Option<JoinHandle<()>>,
 }
 
 impl WriteTimeout {
-    /// A piece of so many octets is on its way.
+    /// Extends the deadline by a piece of so many bytes.
     fn given(&mut self, octets: usize) {
         let longer = Duration::from_secs((octets / SLOWEST) as u64);
         self.due.set(Some(Instant::now() + self.patience + longer));
@@ -93,7 +93,7 @@ impl Drop for WriteTimeout {
     }
 }
 
-/// A body whose pieces have to be taken, and whose end is that of its request.
+/// A body whose pieces have to be read, and whose end is that of its request.
 struct Received {
     body: BoxBody,
     reception: Option<WriteTimeout>,

@@ -21,7 +21,7 @@ use crate::http::middleware::recorder::CallRecorder;
 use crate::mcp::target::{AllTarget, Target, TargetConnection, WorkspaceTarget};
 use crate::workspace::Reachable;
 
-/// Octets of a query that is told back at most.
+/// The maximal length in bytes of a query that is repeated in an answer.
 const LONGEST_QUERY: usize = 512;
 /// Longer than any connection's name should be.
 const LONGEST_NAME: usize = 255;
@@ -34,7 +34,7 @@ pub(in crate::http) struct Admitted {
 
 /// An MCP address.
 pub(in crate::http) enum Address {
-    /// Of one connection: its id or its name, as it stands there.
+    /// A single connection: its id or its name, as in the address.
     Connection(String),
     /// Of all that a credential opens.
     All,
@@ -53,7 +53,7 @@ impl FromRequest for Address {
     }
 }
 
-/// What stands in the place of a connection's id.
+/// A word in place of a connection's id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word<'a> {
     Id(Uuid),
@@ -100,7 +100,7 @@ pub(in crate::http) async fn admit(
     }
 }
 
-/// The workspace `name`, if `by` reaches it now.
+/// Returns the workspace `name`, if `by` reaches it now.
 ///
 /// # Errors
 /// There is no such workspace for this caller.
@@ -128,7 +128,7 @@ pub(in crate::http) fn all(app: &App, by: &Principal) -> Target {
 fn admit_to_connection(app: &App, by: Arc<Principal>, word: &str, recorder: &mut CallRecorder) -> Result<Admitted> {
     let id = match Word::read(word) {
         Some(Word::Id(id)) => Some(id),
-        // A name that the caller may not use is told as one that nothing has.
+        // A name that the caller may not use is reported like an unknown one.
         Some(Word::Name(name)) => app.directory.named(name).map(|entry| entry.id).filter(|id| by.rights.covers(*id)),
         None => None,
     };
@@ -144,7 +144,7 @@ fn admit_to_connection(app: &App, by: Arc<Principal>, word: &str, recorder: &mut
     let entry = app.directory.get(id).ok_or_else(|| Error::not_found("there is no connection with this id"))?;
     recorder.note_connection(app, &entry, &by);
     let settings = app.connection(id)?;
-    // From here on nobody asks for more than the caller may do at this connection.
+    // From here on the caller has only the scope for this connection.
     Ok(Admitted { by: by.at(id), target: Target::Connection(TargetConnection { entry, settings }) })
 }
 
@@ -171,8 +171,8 @@ pub(in crate::http) fn challenge(request: &HttpRequest, app: &App, address: &Add
     }
 }
 
-/// `address` with the query of `request`: a client that narrows the tools by its address compares the whole of that with
-/// the resource that it is told (RFC 9728 §3.3). A query with odd letters could break out of a header's quotes.
+/// Adds the query of `request` to `address`: a client that narrows the tools by its address compares all of it with
+/// the resource in the metadata (RFC 9728 §3.3). Unusual characters could break out of a header's quotes.
 pub(in crate::http) fn with_query(address: String, request: &HttpRequest) -> String {
     let query = request.query_string();
     let plain =
@@ -183,8 +183,8 @@ pub(in crate::http) fn with_query(address: String, request: &HttpRequest) -> Str
     format!("{address}?{query}")
 }
 
-/// The MCP endpoint of `word`, as its client names it (RFC 9728 §3.3): every id and every name has one,
-/// which tells nothing about which connections exist.
+/// Returns the MCP endpoint of `word`, as its client names it (RFC 9728 §3.3): every id and every name has one,
+/// which does not reveal which connections exist.
 pub(in crate::http) fn endpoint(app: &App, word: &str) -> Option<String> {
     Some(match Word::read(word)? {
         Word::Id(id) => app.mcp_url(id),
@@ -197,9 +197,8 @@ pub(in crate::http) fn workspace_endpoint(app: &App, name: &str) -> Option<Strin
     matches!(Word::read(name), Some(Word::Name(_))).then(|| app.workspace_url(name))
 }
 
-/// A resource (RFC 8707) that a client asks a token for, with the connection's id in its name's place: a
-/// token is for what bears the name when it is given. A name that nothing bears becomes an id that
-/// nothing has.
+/// Returns a resource (RFC 8707) for which a client requests a token, with the connection's id in place of its
+/// name: a token is for the connection that has the name when it is issued. An unknown name becomes an unused id.
 pub(in crate::http) fn resource(app: &App, asked: &str) -> String {
     let stem = stem(app);
     let Some(rest) = asked.strip_prefix(&stem) else { return asked.to_owned() };

@@ -1,5 +1,5 @@
-//! Streams that stay open without an end, or carry an answer that another request has begun: how many one principal may
-//! have, and that each is ended when its caller is no longer let in. What they carry is not known here.
+//! Long-lived streams, and streams that resume the answer of another request: limits them per principal, and ends
+//! each when its caller is no longer authorised. Their content is not known here.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -26,10 +26,10 @@ const RETRY_AFTER: Duration = Duration::from_secs(15);
 pub(in crate::http) struct OpenStreams(Shares<String>);
 
 impl OpenStreams {
-    /// Counts one more stream of `subject`, of which there may be `most`.
+    /// Counts one more stream of `subject`, of at most `most`.
     ///
     /// # Errors
-    /// [`Kind::Busy`] when there are so many already.
+    /// [`Kind::Busy`] if the limit is reached.
     fn take(&self, subject: &str, most: usize) -> Result<Share<String>> {
         self.0.take(subject.to_owned(), 1, ShareLimits { each: most, all: usize::MAX }).map_err(|_| {
             Error::new(Kind::Busy, format!("{most} streams of this principal are open already"))
@@ -39,7 +39,7 @@ impl OpenStreams {
     }
 }
 
-/// The credential that something was begun with, and what it opened then.
+/// The caller's credential and rights when the stream was opened.
 struct AuthLease {
     app: web::Data<App>,
     credential: Credential,
@@ -49,8 +49,8 @@ struct AuthLease {
 }
 
 impl AuthLease {
-    /// Whether the caller is still who it was, and may do the same. Where nobody can tell, what was stays
-    /// in force.
+    /// Returns true if the caller is still the same, with the same rights. If that cannot be decided, it stays in
+    /// force.
     async fn is_valid(&self) -> bool {
         let asked = Authenticate { credential: self.credential.clone(), endpoint: Endpoint::Mcp, from: self.from };
         match self.app.auth.authenticate(asked).await {
@@ -60,8 +60,8 @@ impl AuthLease {
     }
 }
 
-/// What an open stream stands on: its place among its principal's streams, and the credential that
-/// it was opened with.
+/// What an open stream depends on: its place among its principal's streams, and the credential that it was opened
+/// with.
 pub(in crate::http) struct StreamGuard {
     lease: Rc<AuthLease>,
     closing: CancellationToken,
@@ -69,7 +69,7 @@ pub(in crate::http) struct StreamGuard {
 }
 
 impl StreamGuard {
-    /// Of a stream that `by` opens with `request` at the address of `target`.
+    /// Takes a place for a stream that `by` opens with `request` at the address of `target`.
     ///
     /// # Errors
     /// The request has no credential, or the principal has too many streams open.
@@ -89,12 +89,13 @@ impl StreamGuard {
         })
     }
 
-    /// The same for a stream that ends with an answer: while the service goes down, that is still read.
+    /// For a stream that ends with an answer: it is still read while the service stops.
     pub(in crate::http) fn of_one_answer(self) -> Self {
         Self { closing: CancellationToken::new(), ..self }
     }
 
-    /// Cancelled when the stream is to end: the service goes down, or the caller is no longer let in.
+    /// Returns a token that is cancelled when the stream must end: the service stops, or the caller is no longer
+    /// authorised.
     pub(in crate::http) fn closing(&self) -> CancellationToken {
         self.closing.clone()
     }

@@ -59,7 +59,7 @@ pub(in crate::http) async fn post(
     if streams {
         messages = messages.holding(CallSlot::from_request(&request));
     }
-    // As long as nothing is to be told before the answer, its status can still be chosen.
+    // As long as nothing has to be sent before the answer, its status can still be chosen.
     let outcome = socket::while_present(&request, pin!(messages.outcome())).await;
     let outcome = match outcome {
         Ok(None) => return streams::stream(&request, &mcp_request, messages, request_context.session().cloned()),
@@ -115,7 +115,7 @@ fn single(body: &Body) -> Option<&Message> {
     }
 }
 
-/// What a message that listens is answered with: its stream, or why there is none.
+/// The answer to a message that listens: its stream, or an error.
 struct Listening {
     request: HttpRequest,
     takes_streams: bool,
@@ -158,7 +158,7 @@ fn call(
         let outcome = tokio::select! {
             biased;
             () = mcp_request.by.validity.lost() => None,
-            // Written here: a future in a variable of its own has its memory twice, there and where it is polled.
+            // Written inline: a future in a variable would take its memory twice, there and where it is polled.
             outcome = async {
                 match body {
                     Body::One(message) => mcp::answer(&context, features, headers, message, summary).await,
@@ -189,7 +189,7 @@ fn call(
     .boxed_local()
 }
 
-/// The response to a message, where it is no stream of a call.
+/// Returns the response to a message, unless it is the stream of a call.
 async fn respond(
     request: &HttpRequest,
     mcp_request: &Rc<McpRequest>,
@@ -200,7 +200,7 @@ async fn respond(
     let json =
         |status, body| HttpResponse::build(error::rpc_status(status)).content_type("application/json").body(body);
     match outcome {
-        // A request that was cancelled has no response, and this says that there is none.
+        // A cancelled request has no response, and this status says so.
         Ok(Outcome::Accepted | Outcome::Cancelled) => HttpResponse::Accepted().finish(),
         Ok(Outcome::Response(status, body)) => json(status, body),
         Ok(Outcome::Begun(session, body)) => {
@@ -233,7 +233,7 @@ pub(in crate::http) async fn other(request: HttpRequest, address: Address, app: 
     error::method_not_allowed("GET, POST, DELETE")
 }
 
-/// Refuses what the client sends or takes, if it is neither JSON nor a stream; says whether it takes streams.
+/// Refuses media types other than JSON and event streams. Returns whether the client accepts streams.
 fn media_types(request: &HttpRequest, recorder: &mut CallRecorder) -> Result<bool, HttpResponse> {
     let [takes_json, takes_streams] = takes(request, ["application/json", sse::MEDIA_TYPE]);
     let refused = if !request.content_type().eq_ignore_ascii_case("application/json") {

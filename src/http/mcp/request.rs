@@ -1,5 +1,5 @@
-//! One request at the MCP endpoint whose caller was let in: who, where, with which headers; and
-//! the account that is given of it. What it asks for is not known here.
+//! One authenticated request at the MCP endpoint: its caller, target and headers; and its record. Its content is
+//! not known here.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(in crate::http) struct McpRequest {
     origin: Origin,
 }
 
-/// Lets the caller of `request` in, or gives the refusal.
+/// Admits the caller of `request`, or returns the refusal.
 pub(in crate::http) async fn enter(
     request: &HttpRequest,
     app: &web::Data<App>,
@@ -82,7 +82,7 @@ impl McpRequest {
         }
     }
 
-    /// The target as it is now, by the settings of each moment; `None` when the connection that it names is gone.
+    /// Returns the target with its current settings; `None` if the connection that it names is gone.
     fn target_now(&self) -> Option<Target> {
         match &self.target {
             Target::Connection(TargetConnection { entry, settings }) => {
@@ -95,7 +95,7 @@ impl McpRequest {
         }
     }
 
-    /// What a stream that the caller opens stands on.
+    /// Returns the guard of a stream that the caller opens.
     ///
     /// # Errors
     /// The caller has too many streams open.
@@ -103,15 +103,16 @@ impl McpRequest {
         StreamGuard::take(request, &self.app, &self.by, self.target.id())
     }
 
-    /// Watches what the caller is shown at the address.
+    /// Watches the lists that the caller is shown at the address.
     pub(in crate::http) async fn changes(self: &Rc<Self>) -> ChangeWatcher {
-        // Who listens uses the connections: only then do they look for changes. That one is gone the stream will tell.
+        // A listener keeps the connections in use: only then do they check for changes. The stream reports one that
+        // is gone.
         let (_, in_use) = self.target.held(&self.app.directory).await;
         let features = Arc::clone(self.app.features());
         ChangeWatcher::new(self.app.directory.clone(), in_use, features, Box::new(Shown(Rc::clone(self))))
     }
 
-    /// Refuses a filter that says nothing, whatever the message is.
+    /// Refuses an ambiguous filter, for every message.
     pub(in crate::http) fn check_filter(
         &self,
         id: Option<&Id>,
@@ -186,7 +187,7 @@ impl MessageRecorder {
         Self { summary: Summary::default(), answered: false, bytes: 0, recorder, mcp_request }
     }
 
-    /// Gives the account, and waits until it is written: the answer may go by more than one way from here.
+    /// Records the request, and waits until that is written: the answer may be sent in several ways after this.
     pub(in crate::http) fn close(self) -> impl Future<Output = ()> {
         let reservation = self.recorder.reservation();
         drop(self);
@@ -233,7 +234,7 @@ impl Drop for MessageRecorder {
     }
 }
 
-/// Refuses a request whose headers are at fault.
+/// Refuses a request with invalid headers.
 pub(in crate::http) fn refuse(refusal: &Error, recorder: &mut CallRecorder) -> HttpResponse {
     recorder.finish(0, Some(refusal));
     error::transport(refusal, None)

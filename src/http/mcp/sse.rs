@@ -1,5 +1,5 @@
-//! Server-sent events that may stay open for days: heartbeats, and headers that keep proxies from
-//! holding them back. What the events are is not known here.
+//! Server-sent events that may stay open for days: heartbeats, and headers that keep proxies from buffering them.
+//! The content of the events is not known here.
 
 use std::pin::Pin;
 use std::str::Utf8Error;
@@ -29,13 +29,13 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_millis(500);
 const COMMENT: Event = Event::Comment(ByteString::from_static("keep-alive"));
 
-/// A response that sends `events` as they come. Nothing is read ahead: the stream is asked for an
-/// event when the one before is on its way, so a slow reader costs one event and no more.
+/// Makes a response that sends `events` as they come. Nothing is read ahead: the next event is requested when the
+/// previous one was sent, so that a slow reader costs one event.
 pub(in crate::http) fn open(request: &HttpRequest, events: impl Stream<Item = ServerEvent> + 'static) -> HttpResponse {
     response(request, Sse::from_stream(HeartbeatStream::new(request, events, None)))
 }
 
-/// The same for a stream that can be taken up again, which tells its client when.
+/// As [`open`], for a resumable stream, which tells its client when to reconnect.
 pub(in crate::http) fn open_resumable(
     request: &HttpRequest,
     events: impl Stream<Item = ServerEvent> + 'static,
@@ -52,8 +52,8 @@ pub(in crate::http) fn open_idle(
     response(request, Sse::from_stream(HeartbeatStream::new(request, events, Some(GuardWatch::new(guard)))))
 }
 
-/// The rest of an answer that was begun for another request. It ends when its `guard` is gone: whose credential began
-/// the answer does not let this reader in.
+/// Sends the rest of an answer that was started for another request. It ends when its `guard` is lost: the
+/// credential of the first request does not authorise this reader.
 pub(in crate::http) fn open_resumed(
     request: &HttpRequest,
     events: impl Stream<Item = ServerEvent> + 'static,
@@ -67,10 +67,10 @@ pub(in crate::http) fn open_resumed(
 fn response(request: &HttpRequest, stream: impl Responder) -> HttpResponse {
     let mut response = stream.respond_to(request).map_into_boxed_body();
     let headers = response.headers_mut();
-    // What is not encoded need not be said to be so (RFC 9110 §8.4).
+    // An unencoded body needs no such header (RFC 9110 §8.4).
     headers.remove(header::CONTENT_ENCODING);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // nginx gathers what it passes on unless it is told not to.
+    // nginx buffers responses unless it is told not to.
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
 }
@@ -100,7 +100,7 @@ impl<S: Stream<Item = ServerEvent>> HeartbeatStream<S> {
     }
 }
 
-/// What events without an end stand on: with each heartbeat it is looked whether the stream still has its guard.
+/// Checks with each heartbeat whether an endless stream still has its guard.
 struct GuardWatch {
     guard: StreamGuard,
     lost: Option<LocalBoxFuture<'static, ()>>,
@@ -112,7 +112,7 @@ impl GuardWatch {
         Self { lost: Some(guard.lost()), guard, checking: None }
     }
 
-    /// Goes on finding out what ends the events.
+    /// Polls for reasons to end the stream.
     fn poll(&mut self, cx: &mut Context<'_>) {
         for finding in [&mut self.lost, &mut self.checking] {
             if finding.as_mut().is_some_and(|finding| finding.poll_unpin(cx).is_ready()) {

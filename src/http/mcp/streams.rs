@@ -1,5 +1,5 @@
-//! Streams of the MCP endpoint: a call that tells of its progress, the GET stream of the 2025
-//! revisions, and how a stream that broke off is taken up again.
+//! Streams of the MCP endpoint: a call with progress notifications, the GET stream of the 2025 revisions, and
+//! resuming a broken stream.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::mcp::streams::replay::ReplayBuffer;
 use crate::mcp::streams::subscription;
 use crate::mcp::{self, Header, ServerEvent};
 
-/// How long a call whose client has lost the stream goes on, and how long its answer is kept.
+/// How long a call continues after its client has lost the stream, and how long its answer is kept.
 const GRACE: Duration = Duration::from_mins(1);
 
 /// Opens the stream of an answer that is more than one message.
@@ -51,8 +51,8 @@ pub(in crate::http) fn stream(
     sse::open(request, events.take_until(Box::pin(socket::left(request))))
 }
 
-/// Records an answer while it is followed. A client that loses its stream does not cancel the
-/// call, which goes on for a grace, in which the stream can be taken up again.
+/// Records an answer while it is sent. A client that loses its stream does not cancel the call, which continues for
+/// a grace period in which the stream can be resumed.
 fn record(session: Arc<Session>, mut messages: ProgressStream, owner: Owner) -> impl Stream<Item = ServerEvent> {
     let recording = session.record(owner);
     let events = recording.follow(None);
@@ -84,15 +84,15 @@ fn record(session: Arc<Session>, mut messages: ProgressStream, owner: Owner) -> 
     events
 }
 
-/// Tells the client which session has begun.
+/// Tells the client the id of the new session.
 pub(in crate::http) fn name_session(response: &mut HttpResponse, session: &Session) {
     if let Ok(id) = HeaderValue::from_str(&session.id) {
         response.headers_mut().insert(HeaderName::from_static("mcp-session-id"), id);
     }
 }
 
-/// `GET /mcp/connections/{connectionId}`: a stream that is told of changes, or the rest of an
-/// answer whose stream broke off.
+/// `GET /mcp/connections/{connectionId}`: a stream of change notifications, or the rest of an answer whose stream
+/// broke off.
 pub(in crate::http) async fn get(request: HttpRequest, address: Address, app: web::Data<App>) -> HttpResponse {
     let mut recorder = CallRecorder::begin(&request, &app);
     open(&request, &app, &address, &mut recorder).await.unwrap_or_else(|refused| refused)
@@ -174,7 +174,7 @@ pub(in crate::http) async fn delete(request: HttpRequest, address: Address, app:
     ended.await.unwrap_or_else(|refused| refused)
 }
 
-/// Lets a caller in whose method belongs to the 2025 revisions alone.
+/// Admits the caller of a method that only the 2025 revisions have.
 async fn enter_session(
     request: &HttpRequest,
     app: &web::Data<App>,

@@ -1,6 +1,5 @@
-//! A request's place in the audit trail: taken before the request is worked on, and used when it
-//! ends. What a record says of it is gathered in `recorder`. The end of the answer waits here until
-//! the record is written.
+//! A request's place in the audit trail: reserved before the request is processed, and used when it ends. The
+//! record's content is collected in `recorder`. The end of the answer waits here until the record is written.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -33,26 +32,26 @@ const LONGEST_AGENT: usize = 200;
 #[derive(Default)]
 pub(in crate::http) struct AuditReservation {
     place: RefCell<Option<AuditPermit>>,
-    /// Somebody will give an account of the request.
+    /// A `CallRecorder` has taken over writing the record.
     claimed: Cell<bool>,
-    /// The account of a request whose place is only taken when it ends.
+    /// The record of a request whose place is reserved only when it ends.
     waiting: RefCell<Option<Box<Record>>>,
     late: bool,
-    /// The record on its way.
+    /// The record in transit.
     written: RefCell<Option<PendingWrite>>,
-    /// Why the request was refused, where nobody gives an account of it.
+    /// Why the request was refused, if no recorder has taken over.
     reason: RefCell<Option<String>>,
 }
 
 impl AuditReservation {
-    /// The place of `request`, for whoever gives an account of it.
+    /// Returns the reservation of `request`, and marks that a recorder has taken over.
     pub(in crate::http) fn claim(request: &HttpRequest) -> Option<Rc<Self>> {
         let reservation = Rc::clone(request.extensions().get::<Rc<Self>>()?);
         reservation.claimed.set(true);
         Some(reservation)
     }
 
-    /// Notes why `request` was refused, for the record that tells of its status alone.
+    /// Stores why `request` was refused, for a record with its status alone.
     pub(in crate::http) fn explain(request: &HttpRequest, refusal: &Error) {
         if let Some(reservation) = request.extensions().get::<Rc<Self>>() {
             reservation.reason.replace(Some(audit::shortened(&refusal.message)));
@@ -68,12 +67,12 @@ impl AuditReservation {
         }
     }
 
-    /// Somebody else gives the account.
+    /// Marks that the record is written elsewhere.
     pub(in crate::http) fn disclaim(&self) {
         self.claimed.set(false);
     }
 
-    /// Uses the place. A second account of one request has none.
+    /// Uses the place. A second record of one request has none.
     pub(in crate::http) fn keep(&self, record: impl FnOnce() -> Box<Record>) {
         if let Some(place) = self.place.take() {
             self.written.replace(place.keep(record()));
@@ -82,7 +81,7 @@ impl AuditReservation {
         }
     }
 
-    /// Uses the place for a request that nobody gives an account of: its record tells of the status alone.
+    /// Uses the place for a request without a recorder: its record contains only the status.
     fn keep_status(&self, response: &ServiceResponse<BoxBody>, app: &App) {
         self.keep(|| {
             let (request, status) = (response.request(), response.status());
@@ -98,14 +97,14 @@ impl AuditReservation {
         });
     }
 
-    /// Takes a place for the account that waits for one, and uses it.
+    /// Reserves a place for the waiting record, and uses it.
     ///
     /// # Errors
     /// There is no place.
     async fn record_waiting(&self, audit: &Audit) -> Result<(), Error> {
         let waiting = self.waiting.borrow().clone();
         let Some(record) = waiting else { return Ok(()) };
-        // Whoever leaves meanwhile is recorded by what is still kept here.
+        // If the request is dropped meanwhile, what is still stored here is recorded.
         let recorded = Box::pin(audit.record(*record)).await;
         self.waiting.take();
         self.written.replace(recorded?);
@@ -113,7 +112,7 @@ impl AuditReservation {
     }
 }
 
-/// What a request says of itself before anything is known of its caller.
+/// Makes the record of a request before its caller is known.
 pub(in crate::http) fn new_record(request: &HttpRequest, app: &App) -> Record {
     let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
     Record {
@@ -133,8 +132,8 @@ fn event(request: &HttpRequest) -> AuditEvent {
     }
 }
 
-/// Records a request that was refused before it had a place, unless its route wants none. The future is boxed: each
-/// request's own would have room for it otherwise.
+/// Records a request that was refused before it had a place, unless its route is exempt. The future is boxed:
+/// otherwise each request's own future would include its memory.
 pub(in crate::http) fn record_refusal<'r>(
     request: &'r HttpRequest,
     app: &'r App,
@@ -157,8 +156,8 @@ pub(in crate::http) fn record_refusal<'r>(
     .boxed_local()
 }
 
-/// Takes a place for each request of a known caller that the route wants recorded, and records those that nobody else
-/// gave an account of, such as what came from the page of a foreign origin.
+/// Reserves a place for each request of a known caller on a recorded route, and records those without a recorder,
+/// such as requests from pages of a foreign origin.
 pub(in crate::http) async fn reserve(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -191,7 +190,7 @@ pub(in crate::http) async fn reserve(
         let refused = error::refusal(response.request(), &refusal);
         return Ok(response.into_response(refused));
     }
-    // What was told of by now was so before the first byte.
+    // If the record is written already, wait before the first byte is sent.
     let is_written = reservation.written().await;
     if !is_written
         && audit.refuses()
@@ -207,7 +206,7 @@ pub(in crate::http) async fn reserve(
     }))
 }
 
-/// Keeps the account of a request whose client has left before its place was taken.
+/// Keeps the record of a request whose client has left before its place was reserved.
 struct OnDisconnect {
     reservation: Rc<AuditReservation>,
     audit: Arc<Audit>,
@@ -221,8 +220,8 @@ impl Drop for OnDisconnect {
     }
 }
 
-/// A body that is still being made, whose call ends with it: what comes when the record is on its way,
-/// the last piece or the end alone, waits until that is written.
+/// A body still in production, whose call ends with it: once the record is in transit, the rest of the body, the
+/// last piece or only the end, waits until it is written.
 struct UntilRecorded {
     body: BoxBody,
     reservation: Rc<AuditReservation>,

@@ -1,8 +1,8 @@
 //! Reads a request's body up to its limit.
 //!
-//! On the SQL API and on the MCP endpoint that is request buffering, as proxies call it: the caller is authenticated and
-//! the body read whole before anything else is taken for a request. Whoever sends slowly, or is nobody, holds no place
-//! of others.
+//! On the SQL API and on the MCP endpoint this is request buffering, as in proxies: the caller is authenticated and
+//! the body read completely before anything else is reserved for a request. A slow or unauthenticated sender holds
+//! no place of others.
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -29,7 +29,7 @@ const RESERVED: usize = 64 * 1024;
 /// How large the body of a route may be.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) enum Limit {
-    /// None is read.
+    /// The body is not read.
     None,
     /// A form of so many bytes at most.
     Form(usize),
@@ -40,7 +40,7 @@ pub(in crate::http) enum Limit {
 }
 
 impl Limit {
-    /// The media type that is read, and nothing else.
+    /// Returns the only media type that is accepted.
     pub(in crate::http) const fn media(self) -> Option<&'static str> {
         match self {
             Self::None => None,
@@ -53,7 +53,7 @@ impl Limit {
 /// The body of a request that was read before its handler was asked.
 struct Received {
     body: Result<Bytes>,
-    /// What it takes of memory, counted for its caller.
+    /// Its memory, counted for its caller.
     _room: Allowance<String>,
 }
 
@@ -70,7 +70,7 @@ pub(in crate::http) async fn read(request: &HttpRequest, payload: Payload) -> Re
         _ => return Err(Error::internal("bug: a body is read where the route table has none")),
     };
     let body = within(app, gather(request, payload, (most, "send less"), |_| Ok(()))).await?;
-    // Whoever is not known yet takes their place now, and not while the body comes.
+    // An unauthenticated caller takes a place now, and not only when the body arrives.
     let place = app.strangers.take(peer::client(request, app).map(network), 1, STRANGERS);
     let place = place.map_err(|short| {
         let whom = if short == ShareExceeded::Each { "from this address" } else { "of unauthenticated callers" };
@@ -81,11 +81,11 @@ pub(in crate::http) async fn read(request: &HttpRequest, payload: Payload) -> Re
     Ok(body)
 }
 
-/// Requests of callers who are not known yet that are worked on at once.
+/// The limits of concurrent requests of unauthenticated callers.
 const STRANGERS: ShareLimits = ShareLimits { each: 32, all: 256 };
 
-/// Reads the body of a request of `by`, whatever its route is, up to `server.max_body` and within what there is for
-/// the bodies of a principal and of all.
+/// Reads the body of a request of `by`, on any route, up to `server.max_body` and within the limits for the bodies
+/// of a principal and of all.
 async fn receive(request: &HttpRequest, payload: Payload, app: &App, by: &Principal) -> Received {
     let config = app.config();
     let most = config.server.max_body;
@@ -102,8 +102,7 @@ async fn receive(request: &HttpRequest, payload: Payload, app: &App, by: &Princi
     Received { body, _room: room }
 }
 
-/// Authenticates the caller and reads the body, where the route wants both. What is wrong with either is told by the
-/// handler.
+/// Authenticates the caller and reads the body, if the route requires both. The handler reports errors of either.
 pub(in crate::http) async fn buffer(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -125,7 +124,7 @@ pub(in crate::http) async fn buffer(
     Ok(next.call(request).await?.map_into_boxed_body())
 }
 
-/// What `body` comes to within `server.body_timeout`.
+/// Awaits `body` for at most `server.body_timeout`.
 async fn within(app: &App, body: impl Future<Output = Result<Bytes>>) -> Result<Bytes> {
     let patience = app.config().server.bounds.body_timeout;
     let body = timeout(patience, body).await.map_err(|_| {
@@ -148,7 +147,7 @@ async fn gather(
     if announced.is_some_and(|length: usize| length > most) {
         return Err(too_large());
     }
-    // Memory is given for what came, not for what was announced.
+    // Memory is allocated for what arrived, not for the announced length.
     let mut body = BytesMut::with_capacity(announced.unwrap_or(0).min(RESERVED));
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|_| Error::invalid("the body was not received whole"))?;
@@ -161,8 +160,8 @@ async fn gather(
     Ok(body.freeze())
 }
 
-/// What is wrong with a body that comes in a content coding (RFC 9110 §8.4): none is undone here, where
-/// a few bytes could become any number.
+/// Returns the error for a body with a content coding (RFC 9110 §8.4): none is decoded here, since a few bytes
+/// could become any number.
 pub(in crate::http) fn coded(request: &HttpRequest) -> Option<Error> {
     let codings = request.headers().get_all(header::CONTENT_ENCODING);
     let named = codings.filter(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));

@@ -1,5 +1,5 @@
-//! The way in while the service stops: no new calls, and the ones that run are counted to their
-//! last byte, so that it is known when all have ended.
+//! The entry while the service stops: refuses new calls, and counts running ones to their last byte, so that it is
+//! known when all have ended.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::http::state;
 /// When it is worth asking again: by then another process serves, or a proxy knows better.
 const COME_BACK: Duration = Duration::from_secs(5);
 
-/// Lets a request in and counts it, or refuses it. Those who watch the service may ask to the end.
+/// Admits a request and counts it, or refuses it. Monitoring endpoints answer to the end.
 pub(in crate::http) async fn refuse_while_stopping(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -25,7 +25,7 @@ pub(in crate::http) async fn refuse_while_stopping(
     if RoutePolicy::from_request(request.request()).is_some_and(|policy| policy.while_stopping) {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
-    // Counted before the look: whoever waits for the last one does not overlook this one.
+    // Counted before the check: whoever waits for the last one does not miss this one.
     let running = app.begin();
     if app.draining() {
         let refusal = Error::new(Kind::Unavailable, "the service is stopping and takes no new calls")

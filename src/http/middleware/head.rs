@@ -1,5 +1,5 @@
-//! What a request's method and version want of the form of its answer: HEAD has no content
-//! (RFC 9110 §9.3.2), and HTTP/1.0 knows no chunks (RFC 9112 §6.1).
+//! Adapts answers to a request's method and version: HEAD has no content (RFC 9110 §9.3.2), and HTTP/1.0 has no
+//! chunks (RFC 9112 §6.1).
 
 use std::future::poll_fn;
 use std::pin::pin;

@@ -1,5 +1,5 @@
-//! The bounds of the whole service: a request whose head is too large, or that comes while too many
-//! others are worked on, is told so before anything is done for it. Counts what comes and goes.
+//! The limits of the whole service: refuses a request with a head that is too large, or beyond the number of
+//! concurrent requests, before anything is done for it. Counts requests and responses.
 
 use std::any::Any;
 use std::pin::Pin;
@@ -25,10 +25,10 @@ use crate::http::{authenticated, error, state};
 use crate::observe::Traffic;
 use portico_actors::shares::{Share, ShareExceeded};
 
-/// When a caller who was refused may come back: most requests are over by then.
+/// The retry delay for a refused caller: most requests have ended by then.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Refuses a head that is too large, and counts what is answered.
+/// Refuses a head that is too large, and counts responses.
 pub(in crate::http) async fn bound(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -60,16 +60,16 @@ pub(in crate::http) async fn bound(
     Ok(response)
 }
 
-/// What is given back with the body of an answer.
+/// Resources that are released with the body of an answer.
 #[derive(Default)]
 struct Held(Vec<Box<dyn Any>>);
 
-/// Holds `what` until the answer with these extensions was sent, such as a place or what it takes of memory.
+/// Holds `what`, such as a place or memory, until the answer with these extensions was sent.
 pub(in crate::http) fn hold(answer: &mut Extensions, what: impl Any) {
     answer.get_or_insert_with(Held::default).0.push(Box::new(what));
 }
 
-/// Takes a place for a request of a route whose requests count, or refuses it. Whoever was not let in is told so and
+/// Takes a place for a request of a counted route, or refuses it. An unauthenticated caller is refused as such and
 /// needs none.
 pub(in crate::http) async fn admit(
     request: ServiceRequest,
@@ -98,20 +98,19 @@ pub(in crate::http) async fn admit(
     let mut response = next.call(request).await?.map_into_boxed_body();
     drop(response.request().extensions_mut().remove::<CallSlot>());
     let streams = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == sse::MEDIA_TYPE);
-    // A stream may stay open for days, and mostly nothing is done for it: a call that is answered with one has its
-    // place itself.
+    // A stream may stay open for days, mostly idle: a call that is answered with one holds its place itself.
     if !streams {
         hold(&mut response.response_mut().extensions_mut(), slot);
     }
     Ok(response)
 }
 
-/// The place of a request among those that are worked on, until the last of its clones is dropped.
+/// The place of a request among those in progress, until the last clone is dropped.
 #[derive(Clone)]
 pub(in crate::http) struct CallSlot(#[allow(dead_code, reason = "it is held")] Rc<Share<String>>);
 
 impl CallSlot {
-    /// The place of `request`, for what goes on when its answer has begun.
+    /// Returns the place of `request`, for work that continues after its answer has started.
     pub(in crate::http) fn from_request(request: &HttpRequest) -> Option<Self> {
         request.extensions().get::<Self>().cloned()
     }
@@ -124,7 +123,7 @@ pub(in crate::http) fn busy(what: &str) -> Error {
         .hint("try again after the given delay")
 }
 
-/// What is wrong with a head that is too large.
+/// Returns the error for a head that is too large.
 fn oversized(request: &HttpRequest, app: &App) -> Option<Error> {
     let config = app.config();
     let bounds = &config.server.bounds;
@@ -138,13 +137,13 @@ fn oversized(request: &HttpRequest, app: &App) -> Option<Error> {
     })
 }
 
-/// Octets of a body that are handed on at once: the HTTP library copies what it is given before it writes it.
+/// The maximal size in bytes of a piece of a body: the HTTP library copies what it is given before it writes it.
 const PIECE: usize = 64 * 1024;
 
-/// A body whose bytes are counted, and handed on in pieces.
+/// A body whose bytes are counted, and passed on in pieces.
 struct Counted {
     body: BoxBody,
-    /// Of a large piece, what was not handed on yet.
+    /// The rest of a large piece.
     rest: Bytes,
     traffic: Traffic,
     _held: Option<Held>,

@@ -1,4 +1,4 @@
-//! What is done around the handlers, each for the requests whose policy wants it.
+//! Middleware around the handlers, each for the requests whose policy requires it.
 
 pub(in crate::http) mod audit_trail;
 pub(in crate::http) mod body;

@@ -1,8 +1,8 @@
-//! Browsers say which page a request comes from; only pages of allowed origins may call (MCP,
-//! transports §Security: DNS rebinding). What is no browser sends no `Origin` and passes.
+//! Browsers send the origin of the page that makes a request; only pages of allowed origins may call (MCP,
+//! transports §Security: DNS rebinding). Other clients send no `Origin` and pass.
 //!
-//! What a browser needs to let such a page call is told it (Fetch, §3.2 CORS protocol). Cookies are never sent along:
-//! these pages bring a token.
+//! Browsers get the headers that let such a page call (Fetch, §3.2 CORS protocol). Cookies are never sent: these
+//! pages have a token.
 
 use actix_web::HttpResponse;
 use actix_web::body::{BoxBody, MessageBody};
@@ -21,13 +21,13 @@ use portico_actors::loopback;
 
 /// Methods of the paths that pages may call.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");
-/// Headers of answers that a page may read, besides those that every page may.
+/// The response headers that a page may read, besides those that every page may.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed, \
      Server-Timing",
 );
-/// Seconds that a browser may remember what it was told: an origin that is taken from the list is
-/// refused by its next request all the same.
+/// The seconds that a browser may cache a preflight answer: if an origin is removed from the list, its next request
+/// is refused all the same.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
 /// Refuses a request from a page of a foreign origin, where the route wants it.
@@ -83,7 +83,7 @@ pub(in crate::http) async fn cors(
         _ => next.call(request).await?.map_into_boxed_body(),
     };
     let headers = response.headers_mut();
-    // What is kept of one origin's answer is not for another's.
+    // A cached answer for one origin must not be used for another.
     headers.append(header::VARY, HeaderValue::from_static("origin"));
     if let Some(origin) = allowed {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -99,8 +99,8 @@ fn allowed_origin(request: &ServiceRequest, app: &App) -> Option<HeaderValue> {
     origin.to_str().is_ok_and(|text| is_allowed(text, app)).then(|| origin.clone())
 }
 
-/// The answer to a preflight request. Which headers a call has depends on its tool (`Mcp-Param-…`), and
-/// none of them opens anything by itself, so that all that are `asked` for are allowed.
+/// Answers a preflight request. The headers of a call depend on its tool (`Mcp-Param-…`), and none of them grants
+/// anything by itself, so that all that are `asked` for are allowed.
 fn preflight(asked: Option<HeaderValue>) -> HttpResponse {
     let mut response = HttpResponse::NoContent();
     response.insert_header((header::ACCESS_CONTROL_ALLOW_METHODS, METHODS));

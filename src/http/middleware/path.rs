@@ -1,10 +1,10 @@
-//! A request's target as everybody reads it alike: a path in its normal form (RFC 3986 §6.2.2), and in
-//! HTTP/1 one host (RFC 9112 §3.2). Whatever could be read in two ways is refused before anything
-//! looks at it. Query strings are not judged here.
+//! Checks that a request's target cannot be read in two ways: a path in its normal form (RFC 3986 §6.2.2), and in
+//! HTTP/1 one host (RFC 9112 §3.2). Anything ambiguous is refused before it is used. Query strings are not checked
+//! here.
 //!
-//! Where only programs of this machine can reach us, the host has to be ours: a page of another site can have its own
-//! name resolve to this machine (DNS rebinding), and then counts as ours to its browser. Whoever names a host that is
-//! not ours is told so.
+//! If only programs of this machine can reach the service, the host must be one of ours: a page of another site can
+//! make its own name resolve to this machine (DNS rebinding), and then has the same origin in its browser. A
+//! foreign host is refused.
 
 use actix_web::HttpRequest;
 use actix_web::body::{BoxBody, MessageBody};
@@ -20,7 +20,7 @@ use crate::http::middleware::{audit_trail, recorder};
 use crate::http::state;
 use portico_actors::loopback;
 
-/// Refuses what is not in its normal form or names another host, and leaves a record of it.
+/// Refuses a path that is not in its normal form, or a foreign host, and records it.
 pub(in crate::http) async fn check(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -43,7 +43,7 @@ pub(in crate::http) async fn check(
     Ok(request.into_response(response))
 }
 
-/// What is wrong with `path`.
+/// Returns the error in `path`.
 fn fault(path: &str) -> Option<Error> {
     let wrong = |what: &str, remedy: &str| {
         Some(Error::invalid(format!("path: {what}")).hint(format!("{remedy} (RFC 3986, section 6.2.2)")))
@@ -72,7 +72,7 @@ fn fault(path: &str) -> Option<Error> {
     None
 }
 
-/// Appends what `segment` stands for.
+/// Appends the decoded `segment`.
 fn decode(segment: &str, octets: &mut Vec<u8>) -> Result<(), (&'static str, &'static str)> {
     let mut rest = segment.bytes();
     while let Some(octet) = rest.next() {
@@ -108,8 +108,8 @@ fn unreserved(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
 }
 
-/// What is wrong with the host that a request is for. In HTTP/2 its target has it (`:authority`), and the header may be
-/// left out.
+/// Returns the error in the host of a request. In HTTP/2 the target contains it (`:authority`), and the header may
+/// be absent.
 fn fault_of_host(request: &HttpRequest) -> Option<Error> {
     let mut hosts = request.headers().get_all(header::HOST);
     let (host, is_repeated) = (hosts.next(), hosts.next().is_some());
@@ -126,7 +126,7 @@ fn fault_of_host(request: &HttpRequest) -> Option<Error> {
     })
 }
 
-/// What is wrong with the host of a request that came to a loopback listener.
+/// Returns the error in the host of a request to a loopback listener.
 fn foreign(request: &ServiceRequest, app: &App) -> Option<Error> {
     // Browsers do not reach a Unix socket.
     if !request.request().conn_data::<HttpConnection>()?.on_loopback() {

@@ -1,4 +1,4 @@
-//! The one event that tells of a request's end, whichever way it ends.
+//! Emits the one event at a request's end, however it ends.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,20 +22,19 @@ pub(in crate::http) use crate::http::middleware::request_id::request_id;
 use crate::http::middleware::span::Span;
 use crate::http::middleware::timing::Timing;
 
-/// Where a call of `request` comes from.
+/// Returns the origin of a call by `request`.
 pub(in crate::http) fn origin(request: &HttpRequest) -> Origin {
     Origin { id: request_id(request), trace: Span::from_request(request).trace }
 }
 
-/// In which context `request` asks for a change, and who was authenticated with it.
+/// Returns the context of a change by `request`, with its authenticated principal.
 pub(in crate::http) fn audit_context(request: &HttpRequest, app: &App, principal: Option<&str>) -> AuditContext {
     let Record { address, agent, path, .. } = audit_trail::new_record(request, app);
     AuditContext { principal: principal.map(str::to_owned), address, agent, request: Some(request_id(request)), path }
 }
 
-/// Tells of a request that was refused before it was anybody's call: its path or its method is none
-/// that there is, or its page may not call. The audit trail records those by their status and
-/// the reason.
+/// Records a request that was refused before it was a call: its path or method does not exist, or its page may not
+/// call. The audit trail records those by their status and the reason.
 pub(in crate::http) fn refused(request: &HttpRequest, refusal: &Error) {
     AuditReservation::explain(request, refusal);
     if let Some(app) = request.app_data::<web::Data<App>>() {
@@ -53,7 +52,7 @@ pub(in crate::http) struct CallRecorder {
     trail: Option<Reserved>,
 }
 
-/// The request's place in the audit trail, and what its record says beyond the event.
+/// The request's place in the audit trail, and its record's content beyond the event.
 struct Reserved {
     reservation: Rc<AuditReservation>,
     request: Box<Record>,
@@ -68,7 +67,7 @@ impl CallRecorder {
         recorder
     }
 
-    /// The same for a request whose record in the audit trail is not ours to write.
+    /// For a request whose audit record is written elsewhere.
     fn beside(request: &HttpRequest, app: &App) -> Self {
         let span = Span::from_request(request);
         let event = CallEnded {
@@ -102,7 +101,7 @@ impl CallRecorder {
         }
     }
 
-    /// Notes what is known by now.
+    /// Adds what is known by now.
     pub(in crate::http) fn note(&mut self, note: impl FnOnce(&mut CallEnded)) {
         if let Some(event) = &mut self.event {
             note(event);
@@ -110,7 +109,7 @@ impl CallRecorder {
         }
     }
 
-    /// Notes who the caller is.
+    /// Adds the caller.
     pub(in crate::http) fn note_caller(&mut self, by: &Principal) {
         self.note(|event| event.subject.clone_from(&by.subject));
         self.record(|request| {
@@ -120,18 +119,18 @@ impl CallRecorder {
         });
     }
 
-    /// Notes whose browser it is.
+    /// Adds the person whose session it is.
     pub(in crate::http) fn note_session(&mut self, session: &Session) {
         self.note(|event| event.subject.clone_from(&session.email));
         self.record(|request| request.credential = session.credential());
     }
 
-    /// Notes who the caller claims to be, for the audit trail: nobody is authenticated yet.
+    /// Adds the claimed identity, for the audit trail: the caller is not authenticated yet.
     pub(in crate::http) fn note_claim(&mut self, name: &str) {
         self.record(|request| request.claimed = Some(audit::shortened(name)).filter(|name| !name.is_empty()));
     }
 
-    /// Notes which connection it is, and who the caller is in its database.
+    /// Adds the connection, and the caller's role in its database.
     pub(in crate::http) fn note_connection(&mut self, app: &App, entry: &ConnectionEntry, by: &Principal) {
         self.note(|event| {
             event.connection = Some(Arc::clone(&entry.name));
@@ -164,7 +163,7 @@ impl CallRecorder {
         self.note(|event| event.workspace = Some(Arc::clone(name)));
     }
 
-    /// Notes what the audit trail alone keeps.
+    /// Adds what only the audit trail keeps.
     pub(in crate::http) fn record(&mut self, note: impl FnOnce(&mut Record)) {
         if let Some(trail) = &mut self.trail {
             note(&mut trail.request);
@@ -197,7 +196,7 @@ impl CallRecorder {
         self.trail.as_ref().map(|trail| Rc::clone(&trail.reservation))
     }
 
-    /// Somebody else tells of the end.
+    /// The end is recorded elsewhere.
     pub(in crate::http) fn forget(&mut self) {
         self.event = None;
         if let Some(trail) = self.trail.take() {

@@ -13,8 +13,8 @@ use crate::http::quota;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Gives every request an id, and every answer the same one. One that the client sent is kept, if
-/// it is one alone and fit for headers and logs.
+/// Gives every request an id, and its answer the same one. A client's own id is kept, if it is a single one and
+/// safe for headers and logs.
 pub(in crate::http) async fn identify(
     request: ServiceRequest,
     next: Next<impl MessageBody>,
@@ -36,7 +36,7 @@ pub(in crate::http) async fn identify(
     Ok(response)
 }
 
-/// Octets of a path that are told of it at most.
+/// The maximal length in bytes of a path in logs.
 const LONGEST_PATH: usize = 2_048;
 
 /// The path of `request` for the log and the audit trail.

@@ -1,5 +1,5 @@
-//! One request's span, from its arrival until both are known: how its call ended, and what it was
-//! answered with. A long result ends after its status was sent, and a short one before.
+//! One request's span, from its arrival until both are known: how its call ended, and the status of its answer. A
+//! long result ends after its status was sent, a short one before.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(in crate::http) struct Span {
     /// The caller's span.
     pub(in crate::http) parent: Option<TraceParent>,
-    /// What a source is told.
+    /// The trace context for the source.
     pub(in crate::http) trace: Option<TraceParent>,
     traces: Traces,
     method: Option<&'static str>,
@@ -48,7 +48,7 @@ impl Span {
         span
     }
 
-    /// The one that `request` began.
+    /// Returns the span that `request` started.
     pub(in crate::http) fn from_request(request: &HttpRequest) -> Rc<Self> {
         let found = request.extensions().get::<Rc<Self>>().cloned();
         found.unwrap_or_else(|| Self::begin(request))
@@ -56,7 +56,7 @@ impl Span {
 
     /// The call has ended.
     pub(in crate::http) fn ended(&self, call: &CallEnded) {
-        // What a message of MCP said of its trace goes before the header's.
+        // The trace of an MCP message takes precedence over the header's.
         if self.traces.wants(call.trace) {
             self.known.borrow_mut().call = Some((call.clone(), (Instant::now(), SystemTime::now())));
             self.hand_on(false);
@@ -71,7 +71,7 @@ impl Span {
         }
     }
 
-    /// Hands on what is known when nothing more can be.
+    /// Records the span when nothing more can become known.
     fn hand_on(&self, last: bool) {
         let mut known = self.known.borrow_mut();
         if known.response.is_none() && !last {
@@ -92,7 +92,7 @@ impl Drop for Span {
     }
 }
 
-/// The span that the header `traceparent` joins `request` to. More than one is none (W3C Trace
+/// Returns the span that the header `traceparent` joins `request` to. Several headers count as none (W3C Trace
 /// Context §3.2.1).
 fn parent(request: &HttpRequest) -> Option<TraceParent> {
     let mut values = request.headers().get_all(TRACEPARENT);

@@ -1,6 +1,5 @@
-//! `Server-Timing` (W3C): where a request's time went, as far as it is known before the first byte.
-//! Only callers who are authenticated are told, and only where an administrator wants it: it shows
-//! how busy a connection is.
+//! `Server-Timing` (W3C): the parts of a request's time, as far as known before the first byte. Only for
+//! authenticated callers, and only if an administrator enables it: it shows how busy a connection is.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -13,7 +12,7 @@ use actix_web::{HttpMessage, HttpRequest};
 /// The header's name.
 pub(in crate::http) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// What is known of one request's time.
+/// The known parts of one request's time.
 #[derive(Clone)]
 pub(in crate::http) struct Timing(Rc<Times>);
 
@@ -49,7 +48,7 @@ impl Timing {
         self.0.source.set(source.or(self.0.source.get()));
     }
 
-    /// The header's value; none for a caller who is not known.
+    /// Returns the header's value; `None` for an unauthenticated caller.
     pub(in crate::http) fn header(&self) -> Option<HeaderValue> {
         let times = &self.0;
         times.auth.get()?;

@@ -1,5 +1,5 @@
-//! How a form of an OAuth endpoint and its headers are spelled (RFC 6749): its parameters, and the
-//! proof of who the client is.
+//! Parses the form of an OAuth endpoint and its headers (RFC 6749): its parameters, and the client's
+//! authentication.
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, web};
@@ -74,7 +74,7 @@ pub(in crate::http) fn client(request: &HttpRequest, app: &App, form: &Form) -> 
     if name.is_some_and(|name| name != client_id) {
         return Err(GrantError::new("invalid_request", "client_id differs between the header and the form"));
     }
-    // A client without a secret may still name itself by header; an empty one is none.
+    // A client without a secret may still send its id in the header; an empty secret counts as none.
     let secret = Some(decode(&basic_secret)).filter(|secret| !secret.is_empty());
     Ok(ClientCredential { from, client_id, secret: secret.map(SecretString::from) })
 }

@@ -1,4 +1,4 @@
-//! `POST /oauth/register`: clients that register themselves (RFC 7591), for those that are admitted.
+//! `POST /oauth/register`: clients that register themselves (RFC 7591), if they are admitted.
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -116,7 +116,7 @@ fn read(bytes: &[u8]) -> Result<(NewClient, &'static str)> {
     let asked: Registration = serde_json::from_slice(bytes)
         .map_err(|_| Error::invalid("the body is not a JSON object of a client's metadata"))?;
     let one_of = |name: &str, given: Option<&Vec<String>>, needed: &str| match given {
-        // What else a client could do, it does not here (RFC 7591 §2): it is told what it got.
+        // The client may support more than it can use here (RFC 7591 §2): the response says what it got.
         Some(words) if !words.iter().any(|word| word == needed) => {
             Err(Error::invalid(format!("{name}: {needed} must be among them")))
         }

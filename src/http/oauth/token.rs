@@ -1,5 +1,5 @@
-//! `POST /oauth/token`, `/oauth/revoke` and `/oauth/introspect`: what they answer (RFC 6749, RFC 7009,
-//! RFC 7662). How a form is read is `form.rs`'s.
+//! `POST /oauth/token`, `/oauth/revoke` and `/oauth/introspect`: their answers (RFC 6749, RFC 7009, RFC 7662).
+//! Forms are parsed in `form.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,7 +100,7 @@ pub(in crate::http) async fn token(request: HttpRequest, payload: web::Payload, 
     .await
 }
 
-/// `POST /oauth/revoke` (RFC 7009): a token that is none any more is as good as revoked.
+/// `POST /oauth/revoke` (RFC 7009): a token that is not valid counts as revoked.
 pub(in crate::http) async fn revoke(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
     answer(&request, payload, &app, async |form, recorder| {
         let client = form::client(&request, &app, form)?;
@@ -114,7 +114,7 @@ pub(in crate::http) async fn revoke(request: HttpRequest, payload: web::Payload,
         } else {
             app.people.at(audit_context).revoke(client, token).await?;
         }
-        // A client without a secret has only said who it is.
+        // A client without a secret only claims its id.
         if has_secret {
             recorder.note(|event| event.subject = name);
         }
@@ -171,7 +171,7 @@ fn described(token: Introspection) -> DescribedToken {
     }
 }
 
-/// Runs the work behind a form, and answers with its document or nothing, or with what went wrong (RFC 6749 §5).
+/// Runs the work behind a form, and answers with its document or nothing, or with an error (RFC 6749 §5).
 async fn answer<T: Serialize>(
     request: &HttpRequest,
     payload: web::Payload,
@@ -198,7 +198,7 @@ async fn answer<T: Serialize>(
             recorder.finish(0, Some(&Error::new(error::oauth_kind(refusal.code), refusal.code)));
             let mut response = error::begin_oauth(&refusal);
             response.insert_header((header::CACHE_CONTROL, "no-store"));
-            // A client that authenticated with a header is told the scheme (RFC 6749 §5.2).
+            // A client that authenticated with a header gets the scheme (RFC 6749 §5.2).
             if refusal.code == "invalid_client" {
                 response.insert_header((header::WWW_AUTHENTICATE, "Basic realm=\"portico\""));
             }
@@ -207,7 +207,7 @@ async fn answer<T: Serialize>(
     }
 }
 
-/// Nobody answers: whoever judges credentials is being started anew.
+/// Returns the error while the actor that authenticates is being restarted.
 fn away() -> GrantError {
     GrantError::new("service_unavailable", "no client can be recognised at the moment; try again")
 }
@@ -219,8 +219,8 @@ fn shown(form: &Form) -> Result<SecretString, GrantError> {
     Ok(SecretString::from(token))
 }
 
-/// The access token, and the refresh token for the next one where there is one: for a service account's own
-/// credentials, for the code that a person's agreement led to, or for the refresh token of such an agreement.
+/// Returns the access token, and the refresh token if there is one: for a service account's own credentials, for
+/// the code of a person's consent, or for the refresh token of such a consent.
 async fn exchange(
     request: &HttpRequest,
     app: &App,
@@ -280,7 +280,7 @@ fn resource(app: &App, form: &Form) -> Option<String> {
     form.take("resource").map(|asked| admission::resource(app, &asked))
 }
 
-/// Whose client it is is told by what it shows; until then it has only a name.
+/// The client is authenticated by its credential; until then only its claimed id is known.
 fn note_client(recorder: &mut CallRecorder, client_id: &str) {
     recorder.note_claim(client_id);
     recorder.record(|request| request.client = Some(client_id.to_owned()));

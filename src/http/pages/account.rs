@@ -1,4 +1,4 @@
-//! `/account`: what a person may use and how, their own tokens, and the applications that they gave access to.
+//! `/account`: what a person can use and how, their own tokens, and the applications with access.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ impl Account<'_> {
         self.view.visitor.session.token.as_ref() == Some(&token.name)
     }
 
-    /// The form's words for each lifetime, those for people, and whether it is the usual one.
+    /// The form's words for each lifetime, those for people, and whether it is the default.
     fn lifetimes(&self) -> [(&'static str, &'static str, bool); 5] {
         LIFETIMES.map(|(word, text, _)| (word, text, word == USUAL_LIFETIME))
     }
@@ -66,7 +66,7 @@ pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: Sta
         let scope = view::scope(form)?;
         visitor.session.must_be_whole()?;
         let own = visitor.session.rights.widest();
-        // One with the person's own scope goes with the person.
+        // A token with the person's own scope follows changes of that scope.
         let most = match scope {
             scope if scope > own => return Err(Error::invalid("scope: choose one of those offered")),
             scope if scope == own => Scope::Admin,
@@ -105,7 +105,7 @@ pub(super) async fn revoke_application(request: HttpRequest, payload: web::Paylo
     .await
 }
 
-/// The page of the person whose browser it is.
+/// Shows the page of the signed-in person.
 pub(super) async fn show(
     request: &HttpRequest,
     app: &App,

@@ -1,4 +1,4 @@
-//! `/users/applications`: for administrators, what people have allowed applications.
+//! `/users/applications`: for administrators, people's consents to applications.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;

@@ -1,6 +1,5 @@
-//! A client's request for authorization is judged (RFC 6749 §4.1, OAuth 2.1, RFC 9207, RFC 8707). As
-//! long as client and address are not known good, a failure is a page; after that it is the
-//! client's to hear.
+//! Validates a client's authorization request (RFC 6749 §4.1, OAuth 2.1, RFC 9207, RFC 8707). As long as the client
+//! and the redirect URI are not verified, an error is a page; after that it is sent to the client.
 
 use actix_web::{HttpRequest, HttpResponse};
 use portico_actors::auth::accounts::Accounts;
@@ -27,29 +26,29 @@ const LONGEST_REQUEST: usize = 12 * 1_024;
 
 /// A request that was found in order.
 pub(super) struct AuthorizationRequest {
-    /// Who asks.
+    /// The client.
     pub(super) client: Client,
-    /// Where the answer goes.
+    /// Where the answer is sent.
     pub(super) answer: RedirectTarget,
-    /// What is asked for.
+    /// What is requested.
     pub(super) wanted: RequestedGrant,
 }
 
-/// What a client asks for.
+/// What a client requests.
 pub(super) struct RequestedGrant {
     /// The PKCE challenge.
     pub(super) challenge: String,
     /// The most that is asked for.
     pub(super) scope: Scope,
-    /// What is chosen unless the person chooses.
+    /// The default choice.
     pub(super) usual: Scope,
     /// The resource asked for.
     pub(super) resource: Option<String>,
-    /// The one connection or workspace that the resource names.
+    /// The only connection or workspace that the resource names.
     pub(super) part: Option<Rights>,
 }
 
-/// Where the answer to a client goes.
+/// Where the answer to a client is sent.
 pub(super) struct RedirectTarget {
     /// One of the client's own addresses.
     pub(super) redirect_uri: String,
@@ -74,8 +73,8 @@ impl RedirectTarget {
         page::go(&self.location(&[("code", code)]), &[])
     }
 
-    /// Tells `client` of a failure. One for which nobody vouched is not sent to by itself, or anybody could have
-    /// us send people anywhere (RFC 9700 §4.11.2): the person is told, and may go on.
+    /// Sends an error to `client`. The browser is not redirected automatically to a client without a voucher, or
+    /// anyone could use us to redirect people anywhere (RFC 9700 §4.11.2): the person is told, and may continue.
     pub(super) async fn fail(
         &self,
         request: &HttpRequest,
@@ -110,13 +109,13 @@ impl RedirectTarget {
         let (scheme, rest) = self.redirect_uri.split_once(':').unwrap_or(("", ""));
         let host = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default();
         let named = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':'));
-        // The address of a host as IPv6 has no place in a policy: its scheme has to do.
+        // An IPv6 address cannot be written in a policy: its scheme must suffice.
         if matches!(scheme, "http" | "https") && named { format!(" {scheme}://{host}") } else { format!(" {scheme}:") }
     }
 }
 
-/// Judges a request, which comes back with the person's decision and is judged again then. What is not in
-/// order is answered.
+/// Validates a request, which comes back with the person's decision and is validated again then. Answers an invalid
+/// one.
 pub(super) async fn again(
     request: &HttpRequest,
     query: &str,
@@ -139,8 +138,8 @@ pub(super) async fn again(
     }
 }
 
-/// Whether somebody answers for a client: an administrator who registered it, or this person, who has given
-/// it access.
+/// Returns true if a client is vouched for: by the administrator who registered it, or by this person's earlier
+/// consent.
 async fn vouched_for(client: &Client, visitor: Option<&Visitor>) -> Result<bool> {
     match (client.kind, visitor) {
         (ClientKind::Registered, _) => Ok(true),
@@ -153,7 +152,7 @@ async fn vouched_for(client: &Client, visitor: Option<&Visitor>) -> Result<bool>
 }
 
 impl RequestedGrant {
-    /// Reads what a client asks for, whoever it is; else the code and the words for it.
+    /// Reads a client's request; otherwise returns the error's code and description.
     fn read(form: &Form, app: &App) -> std::result::Result<Self, (&'static str, String)> {
         let refuse = |code: &'static str, description: &str| Err((code, description.to_owned()));
         for name in [
@@ -195,7 +194,7 @@ impl RequestedGrant {
             (Some(challenge), _) if is_challenge(challenge) => challenge.to_owned(),
             _ => return refuse("invalid_request", "code_challenge is not a SHA-256 digest in base64url"),
         };
-        // Nobody is given access without being asked.
+        // Access is never given without asking the person.
         if form.exact("prompt").is_some_and(|prompt| prompt.split(' ').any(|word| word == "none")) {
             return refuse("interaction_required", "prompt=none is not served: the person is always asked");
         }
@@ -244,7 +243,7 @@ fn answer_of(form: &Form, client: &Client, app: &App) -> Result<RedirectTarget> 
     }
     Ok(RedirectTarget {
         redirect_uri: redirect.to_owned(),
-        // Named twice, it is given back not at all.
+        // A duplicate is not returned at all.
         state: form
             .exact("state")
             .filter(|state| !form.repeats("state") && state.len() <= LONGEST_STATE)

@@ -1,5 +1,5 @@
-//! `/authorize`: what a client asks for is shown to the person who is signed in, or to whom signs in
-//! first. What the person decides is in `consent`.
+//! `/authorize`: shows a client's request to the signed-in person, or asks to sign in first. The decision is
+//! handled in `consent`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
@@ -19,7 +19,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
         }
         let form = Form::parse(request.query_string());
         let next = format!("/authorize?{}", form.encode());
-        // For strangers nothing is fetched: whose address it is, is found out once somebody has signed in.
+        // Nothing is fetched for strangers: the client's address is resolved once a person has signed in.
         if visitor.is_none() && form.exact("client_id").is_some_and(Documents::is_address) {
             return sign_in::show(&request, &app, &next, None, "", None);
         }

@@ -1,6 +1,6 @@
-//! A browser and what it shows of itself: the session's cookie, and whether a form was sent from
-//! our own page. A form counts only with the token of its session, in a request that the browser
-//! says to be from here; and the cookie does not travel with other sites' forms (`SameSite=Lax`).
+//! The browser's state: the session's cookie, and whether a form was sent from our own page. A form is accepted
+//! only with the token of its session, in a request that the browser declares to be same-origin; and the cookie is
+//! not sent with other sites' forms (`SameSite=Lax`).
 
 use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
@@ -15,7 +15,7 @@ use crate::http::connections::peer;
 use crate::http::form::Form;
 use crate::http::middleware::recorder;
 
-/// Says to `/` that there is a session, where the session's own cookie is not sent there. It opens nothing.
+/// Tells `/` that there is a session, since the session's own cookie may not be sent there. It grants nothing.
 const MARK: &str = "portico-signed-in";
 
 /// Whether the browser has had a session that it may still have.
@@ -25,7 +25,7 @@ pub(super) fn is_marked(request: &HttpRequest) -> bool {
     pairs.any(|(name, value)| name == MARK && value == "1")
 }
 
-/// What a cookie is for.
+/// The purpose of a cookie.
 #[derive(Clone, Copy)]
 pub(super) enum Cookie {
     /// The secret of a session.
@@ -35,7 +35,7 @@ pub(super) enum Cookie {
 }
 
 impl Cookie {
-    /// `__Host-`: set by this very host over TLS, and by none of its neighbours (RFC 6265bis §4.1.3.2).
+    /// `__Host-`: set by this very host over TLS, and by no neighbouring host (RFC 6265bis §4.1.3.2).
     fn name(self, app: &App) -> &'static str {
         match (self, secure(app)) {
             (Self::Session, true) => "__Host-portico",
@@ -54,12 +54,12 @@ impl Cookie {
         }
     }
 
-    /// The values of `Set-Cookie` for that secret. It ends with the browser; the session's own end is kept
-    /// here. Browsers show cookies of plain http to every program at this host, whatever its port: it is
-    /// not sent to other paths than those that need it.
+    /// Returns the values of `Set-Cookie` for that secret. It ends with the browser; the session's own end is kept
+    /// here. Browsers send cookies of plain http to every program at this host, whatever its port: so it is sent
+    /// only to the paths that need it.
     pub(super) fn set(self, app: &App, secret: &SecretString) -> Vec<String> {
         let begin = self.paths(app).iter().map(|path| self.value(app, secret.expose_secret(), path, ""));
-        // An earlier release had one for every path. Two of a name are none.
+        // An earlier release set one for every path. Two of a name count as none.
         let before = (!secure(app)).then(|| self.value(app, "", "/", "; Max-Age=0"));
         before.into_iter().chain(begin).chain(self.mark(app, "1", "")).collect()
     }
@@ -70,7 +70,7 @@ impl Cookie {
         end.chain(self.mark(app, "", "; Max-Age=0")).collect()
     }
 
-    /// The mark of a session whose cookie is not sent to `/`.
+    /// Returns the mark of a session whose cookie is not sent to `/`.
     fn mark(self, app: &App, value: &str, more: &str) -> Option<String> {
         let needed = matches!(self, Self::Session) && !secure(app);
         needed.then(|| format!("{MARK}={value}; Path=/{more}; HttpOnly; SameSite=Lax"))
@@ -81,7 +81,7 @@ impl Cookie {
         format!("{}={value}; Path={path}{more}; HttpOnly; SameSite=Lax{tls}", self.name(app))
     }
 
-    /// The one that the browser sent. Two of a name were not both set by us: then there is none.
+    /// Returns the cookie that the browser sent. Of two with one name at least one is not ours: then there is none.
     pub(super) fn read(self, request: &HttpRequest, app: &App) -> Option<SecretString> {
         let name = self.name(app);
         let headers = request.headers().get_all(header::COOKIE).filter_map(|value| value.to_str().ok());
@@ -98,7 +98,7 @@ fn secure(app: &App) -> bool {
     app.config().server.public_url.starts_with("https://")
 }
 
-/// The browser shows a session that is over, or that nobody has: it is told to forget it.
+/// The browser sent an ended or unknown session: its cookie is deleted.
 pub(super) struct Ended;
 
 /// A signed-in person's browser.
@@ -107,7 +107,7 @@ pub(super) struct Visitor {
     pub(super) secret: SecretString,
     /// The session.
     pub(super) session: Session,
-    /// What they ask for: changes are recorded as theirs.
+    /// The person's operations: changes are recorded as theirs.
     pub(super) people: Accounts,
 }
 
@@ -128,7 +128,7 @@ impl Visitor {
         }))
     }
 
-    /// The visitor who sent this form from our own page.
+    /// Returns the visitor who sent this form from our own page.
     ///
     /// # Errors
     /// [`Kind::Unauthenticated`](portico_actors::error::Kind::Unauthenticated) without a session,
@@ -156,9 +156,9 @@ pub(super) fn check_token(secret: &SecretString, form: &Form) -> Result<()> {
     }
 }
 
-/// Refuses a form that the browser says to be another site's. Our pages send no referrer, so
-/// browsers call their origin `null`; then `Sec-Fetch-Site` tells. Over plain http to another
-/// machine browsers send neither, and cookie and token have to do.
+/// Refuses a form that the browser declares to be from another site. Our pages send no referrer, so browsers send
+/// the origin `null`; then `Sec-Fetch-Site` decides. Over plain http to another machine browsers send neither, and
+/// cookie and token must suffice.
 pub(super) fn check_origin(request: &HttpRequest, app: &App) -> Result<()> {
     let headers = request.headers();
     let own = |origin: &str| origin.eq_ignore_ascii_case(&app.config().server.public_url);

@@ -1,4 +1,4 @@
-//! What a person may use, with its state, and what to paste into each client for it.
+//! The connect page: what a person can use, with its state, and what to paste into each client for it.
 
 use std::convert::Infallible;
 
@@ -15,13 +15,13 @@ use crate::config::program;
 use crate::http::api::metadata::status;
 use crate::http::form::Form;
 
-/// Where this program is on another person's machine, nobody here knows.
+/// The path of this program on another person's machine is unknown.
 const PROGRAM: &str = "/path/to/portico";
 
 /// One place that a person may use.
 pub(super) struct TargetRow {
     pub(super) name: String,
-    /// What it is.
+    /// Its kind.
     pub(super) kind: &'static str,
     pub(super) state: String,
     pub(super) is_up: bool,
@@ -36,17 +36,17 @@ pub(super) struct Instruction {
     pub(super) form: ClientForm,
 }
 
-/// What there is to use, and how to use what was chosen of it.
+/// The targets, and how to use the chosen one.
 pub(super) struct Connecting {
     pub(super) places: Vec<TargetRow>,
-    /// The name of the place that was chosen; none for all of them at once.
+    /// The name of the chosen target; `None` for all of them at once.
     pub(super) chosen: Option<String>,
     pub(super) url: String,
     pub(super) clients: Vec<Instruction>,
 }
 
 impl Connecting {
-    /// What `rights` reach, and how to use what the query of `request` chooses.
+    /// Returns the targets that `rights` reach, and how to use what the query of `request` chooses.
     pub(super) fn new(request: &HttpRequest, app: &App, rights: &Rights) -> Self {
         let config = app.config();
         let server = config.server.public_url.clone();

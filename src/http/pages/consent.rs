@@ -1,6 +1,5 @@
-//! What a person is asked, and what becomes of the decision. The whole request comes back with the
-//! form and is judged again: nothing is taken from the page but choices, and those are checked
-//! once more behind the mailbox.
+//! The consent page, and the decision. The whole request comes back with the form and is validated again: only
+//! choices are taken from the page, and those are checked once more behind the mailbox.
 
 use std::sync::Arc;
 
@@ -48,7 +47,7 @@ pub(super) fn choices(most: Scope, chosen: Scope) -> Vec<ScopeChoice> {
 
 /// One connection or workspace to choose.
 pub(super) struct TargetChoice<T> {
-    /// What the form says of it.
+    /// Its value in the form.
     pub(super) id: T,
     pub(super) name: String,
     /// The scope's word, where no more can be given there than that.
@@ -62,7 +61,7 @@ pub(super) struct TargetChoices {
 }
 
 impl TargetChoices {
-    /// Those within `rights`.
+    /// Returns those within `rights`.
     pub(super) fn within(app: &App, rights: &Rights) -> Self {
         let most = |scope: Scope| (scope < rights.widest()).then_some(scope.as_str());
         let connection = |entry: ConnectionEntry| {
@@ -84,7 +83,7 @@ impl TargetChoices {
         self.connections.is_empty() && self.workspaces.is_empty()
     }
 
-    /// Those that a form names, each of which has to be among these, all with `scope`.
+    /// Returns the rights to those that a form names, each of which has to be among these, all with `scope`.
     pub(super) fn chosen(&self, form: &Form, scope: Scope) -> Result<Rights> {
         let wrong = |name| Error::invalid(format!("{name}: choose among those offered"));
         let connection = |text: &str| {
@@ -119,7 +118,7 @@ impl Consent<'_> {
         (client.kind == ClientKind::Document).then(|| client.client_id.split('/').nth(2).unwrap_or_default())
     }
 
-    /// The one place that it asks for by its address: what it is, and its name.
+    /// Returns the only target that the request's resource names: its kind, and its name.
     fn asked(&self) -> Option<(&'static str, &str)> {
         self.ask.wanted.part.as_ref()?;
         match (self.places.connections.as_slice(), self.places.workspaces.as_slice()) {
@@ -157,7 +156,7 @@ pub(super) fn show(app: &App, ask: &AuthorizationRequest, visitor: &Visitor, req
 pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
     page::answer(&request, &app, async |recorder| {
         let form = Form::read(&request, payload).await?;
-        // Whose session has ended meanwhile, signs in and is asked once more.
+        // If the session has ended meanwhile, the person signs in and is asked again.
         if Visitor::find(&request, &app).await?.is_none() {
             let next = format!("/authorize?{}", Form::parse(form.need("request")?).encode());
             return Ok(page::go(&sign_in::path(&next), &[]));
@@ -186,7 +185,7 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
             client_name: ask.client.name,
             redirect_uri: ask.answer.redirect_uri.clone(),
             challenge: ask.wanted.challenge,
-            // What is ticked is given as far as the person goes there.
+            // The choice is limited to the person's own rights.
             rights: chosen.intersection(&visitor.session.rights),
             resource: ask.wanted.resource,
         };

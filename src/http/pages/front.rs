@@ -1,5 +1,5 @@
-//! `/`: what this is and whether it is well, for people; for programs where everything is. Whoever is signed in sees their
-//! own page instead.
+//! `/`: for people what this is and whether it is healthy; for programs the addresses of everything. A signed-in
+//! person sees their own page instead.
 
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse};

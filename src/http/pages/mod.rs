@@ -1,5 +1,5 @@
-//! Pages for people: signing in, granting access to clients, looking after tokens. What is allowed
-//! is decided behind the mailbox; here are forms, cookies and pages.
+//! Pages for people: signing in, giving clients access, managing tokens. Permissions are decided behind the
+//! mailbox; here are forms, cookies and pages.
 
 mod account;
 mod applications;

@@ -1,4 +1,4 @@
-//! How a page goes out: its headers, its errors, and the two files that it may fetch.
+//! Sends pages: their headers, their errors, and the two files that they may fetch.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
@@ -23,13 +23,13 @@ struct Failed<'a> {
     title: &'a str,
     message: &'a str,
     hint: Option<&'a str>,
-    /// Where an application waits to be told, and the address that tells it.
+    /// The host of a waiting application, and the address that sends it the error.
     onward: Option<(&'a str, &'a str)>,
     request: String,
 }
 
-/// The headers of every page: kept nowhere, framed nowhere, fetching nothing from elsewhere.
-/// `destination` is where the page's form may lead besides this service.
+/// The headers of every page: no caching, no framing, no external content. `destination` is where the page's form
+/// may lead besides this service.
 fn headers(response: &mut HttpResponseBuilder, destination: &str, cookies: &[String]) {
     let policy = format!(
         "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'{destination}; frame-ancestors 'none'"
@@ -64,14 +64,14 @@ pub(super) fn show_as(
     Ok(response.content_type("text/html; charset=utf-8").body(html))
 }
 
-/// Sends the browser on, by GET whatever it did here (RFC 9700 §4.12).
+/// Redirects the browser, always with GET (RFC 9700 §4.12).
 pub(super) fn go(location: &str, cookies: &[String]) -> HttpResponse {
     let mut response = HttpResponse::SeeOther();
     headers(&mut response, "", cookies);
     response.insert_header((header::LOCATION, location)).finish()
 }
 
-/// How OAuth names the refusal that a response tells its client of, for the records of the request.
+/// The OAuth error that a response sends to its client, for the records of the request.
 #[derive(Clone, Copy)]
 pub(super) struct Refused {
     pub(super) kind: Kind,
@@ -84,7 +84,7 @@ impl Refused {
     }
 }
 
-/// Runs the work behind a page, tells of its end once, and shows its failure.
+/// Runs the work behind a page, records its end once, and shows its error.
 pub(super) async fn answer(
     request: &HttpRequest,
     app: &App,
@@ -101,12 +101,12 @@ pub(super) async fn answer(
             response
         }
         Err(failure) => {
-            // Who was in session is known, although their form is refused.
+            // The person in session is known, although their form is refused.
             if let Some(SignedIn(session)) = request.extensions().get::<SignedIn>() {
                 recorder.note_session(session);
             }
             recorder.finish(0, Some(&failure));
-            // Whoever has no session is asked to begin one, and then has to begin again.
+            // Without a session the person is asked to sign in, and starts again.
             if failure.kind == Kind::Unauthenticated { go("/sign-in", &[]) } else { failed(request, &failure) }
         }
     };
@@ -117,7 +117,7 @@ pub(super) async fn answer(
     response
 }
 
-/// Runs the work behind a page of somebody who is signed in. Others sign in first, and come back to `path`.
+/// Runs the work behind a page for signed-in people. Others sign in first, and come back to `path`.
 pub(super) async fn signed_in(
     request: &HttpRequest,
     app: &App,
@@ -134,7 +134,7 @@ pub(super) async fn signed_in(
     .await
 }
 
-/// Runs the work behind a form that somebody who is signed in has sent from our own page.
+/// Runs the work behind a form that a signed-in person has sent from our own page.
 pub(super) async fn of_form(
     request: &HttpRequest,
     payload: web::Payload,
@@ -172,8 +172,8 @@ fn failed(request: &HttpRequest, failure: &Error) -> HttpResponse {
     }
 }
 
-/// Says to the person why an application that nobody vouches for gets no answer. Whether to go to
-/// `address`, at `host`, is theirs to decide.
+/// Tells the person why an unvouched application gets no answer. The person decides whether to continue to
+/// `address`, at `host`.
 pub(super) fn unanswered(
     request: &HttpRequest,
     status: StatusCode,

@@ -13,7 +13,7 @@ use crate::http::pages::browser::{Cookie, Visitor, check_origin, check_token};
 use crate::http::pages::page::{self, State};
 use crate::http::{connections::peer, error};
 
-/// Where one arrives unless on the way somewhere.
+/// The default page after signing in.
 const HOME: &str = "/account";
 /// Octets of an address to go on to at most.
 const LONGEST_NEXT: usize = 16 * 1024;
@@ -21,7 +21,7 @@ const LONGEST_NEXT: usize = 16 * 1024;
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 struct SignIn<'a> {
-    /// The client that the person is on the way to.
+    /// The client that sent the person here.
     client: Option<&'a str>,
     next: &'a str,
     email: &'a str,
@@ -72,7 +72,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
     .await
 }
 
-/// `POST /sign-in`: begins a fresh session, whatever the browser had before.
+/// `POST /sign-in`: begins a new session, whatever the browser had before.
 pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
     let mut is_too_long = false;
     let mut response = page::answer(&request, &app, async |recorder| {
@@ -84,11 +84,11 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
         if is_too_long {
             return Err(Error::invalid(format!("email: an address has at most {LONGEST_EMAIL} characters")));
         }
-        // What looks like none may be a password in the wrong field: it is told only where it is somebody's.
+        // Other input may be a password in the wrong field: it is recorded only if it is a user's address.
         if is_usual_address(email) {
             recorder.note_claim(email);
         }
-        // A form without its visit is another site's: signing somebody in as somebody else.
+        // A form without its visit is another site's: it would sign a person in as somebody else.
         match Cookie::Visit.read(&request, &app) {
             Some(visit) => check_token(&visit, &form)?,
             None => {
@@ -102,7 +102,7 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
         match app.people.sign_in(email.to_owned(), SecretString::from(secret), from).await {
             Ok((session, own)) => {
                 recorder.note(|event| event.subject = own);
-                // What the browser had is of no use any more, to whoever put it there.
+                // The browser's former session is ended, whoever placed it there.
                 if let Some(old) = Cookie::Session.read(&request, &app) {
                     app.people.sign_out(&old, false).await?;
                 }
@@ -119,7 +119,7 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
     })
     .await;
     if is_too_long {
-        // What its connection has read into memory goes with it.
+        // The connection's buffer, which contains the password, is dropped with it.
         error::close(&mut response);
     }
     response
@@ -138,7 +138,7 @@ pub(super) async fn out(request: HttpRequest, payload: web::Payload, app: State)
     .await
 }
 
-/// A path of ours to go on to, and nothing that leads elsewhere.
+/// Returns a path of ours to continue to, never one that leads elsewhere.
 fn own_path(asked: Option<&str>) -> &str {
     let known = |path: &&str| {
         let plain = path.len() <= LONGEST_NEXT && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');

@@ -31,7 +31,7 @@ struct Administration<'a> {
 }
 
 impl Administration<'_> {
-    /// What the secret opens, where that is not all that the account has.
+    /// Describes the rights of the secret, if they are less than the account's.
     fn of_secret(&self, account: &ServiceAccount) -> Option<String> {
         if account.secret_ends_at.is_some_and(|end| end <= Clock::system().now().time()) {
             return Some("it has ended".to_owned());
@@ -100,7 +100,7 @@ pub(super) async fn add_user(request: HttpRequest, payload: web::Payload, app: S
     page::of_form(&request, payload, &app, async |visitor, form| {
         visitor.session.must_administer()?;
         let asked = view::rights_from_form(form, &View { app: &app, visitor }.places())?.up_to(view::scope(form)?);
-        // What is ticked is given as far as the administrator goes there.
+        // The choice is limited to the administrator's own rights.
         let rights = if asked.is_all() { asked } else { asked.intersection(&visitor.session.rights) };
         let new = NewUser { email: form.need("email")?.to_owned(), rights };
         let expires_at = Some(Clock::system().now().time().after(FIRST_TOKEN));
@@ -136,7 +136,7 @@ pub(super) async fn change_user(request: HttpRequest, payload: web::Payload, app
     .await
 }
 
-/// What a secret that is made in this session ends with besides.
+/// Describes what else ends a secret that is made in this session.
 fn ending_with(visitor: &Visitor) -> String {
     let token = visitor.session.token.as_ref();
     token.map(|token| format!("; it ends with your token {token:?}, with which you signed in")).unwrap_or_default()

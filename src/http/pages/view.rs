@@ -1,5 +1,5 @@
-//! What the pages of somebody who is signed in have in common: whom they are shown to, what they say of rights and of
-//! times, and what their forms choose among.
+//! Common parts of the pages for signed-in people: the visitor, the texts for rights and times, and the choices of
+//! their forms.
 
 use portico_actors::auth::clock::Timestamp;
 use portico_actors::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::http::form::Form;
 use crate::http::pages::browser::Visitor;
 use crate::http::pages::consent::{self, ScopeChoice, TargetChoices};
 
-/// Whom a page is shown to.
+/// The visitor that a page is shown to.
 pub(super) struct View<'a> {
     pub(super) app: &'a App,
     pub(super) visitor: &'a Visitor,
@@ -18,7 +18,7 @@ pub(super) struct View<'a> {
 
 /// A secret that is shown this once.
 pub(super) struct OneTimeSecret {
-    /// What it is, for people.
+    /// Its kind, for people.
     pub(super) what: String,
     /// Names and values, the secret among them.
     pub(super) values: Vec<(&'static str, String)>,
@@ -52,7 +52,7 @@ impl View<'_> {
         }
     }
 
-    /// The same of what may never be.
+    /// As above, for a time that may be absent.
     pub(super) fn when_if(&self, time: Option<Timestamp>) -> String {
         time.map_or_else(|| "never".to_owned(), |time| self.when(time))
     }
@@ -63,7 +63,7 @@ pub(super) fn scope(form: &Form) -> Result<Scope> {
     Scope::parse(form.need("scope")?).ok_or_else(|| Error::invalid("scope: choose one of those offered"))
 }
 
-/// Everything, or what is ticked, up to whatever scope.
+/// Returns all rights or the chosen ones, without a limit of scope.
 pub(super) fn rights_from_form(form: &Form, offered: &TargetChoices) -> Result<Rights> {
     if form.need("reach")? == "all" {
         return Ok(Rights::ALL);

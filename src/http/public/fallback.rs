@@ -1,4 +1,4 @@
-//! Answers to what no handler takes: a path that is none, and a method that a path does not have.
+//! Answers requests without a handler: an unknown path, or a method that a path does not have.
 
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
@@ -10,7 +10,7 @@ use crate::http::middleware::audit_trail;
 use crate::http::middleware::recorder::{self, request_id};
 use crate::http::policy::RoutePolicy;
 
-/// Answers everything that has no route.
+/// Answers requests without a route.
 pub(in crate::http) async fn no_such_path(request: HttpRequest) -> HttpResponse {
     let refusal = Error::not_found("there is nothing at this path").hint("GET /openapi.json describes every endpoint");
     recorder::refused(&request, &refusal);
@@ -23,7 +23,7 @@ pub(in crate::http) async fn no_such_path(request: HttpRequest) -> HttpResponse 
     error::refusal(&request, &refusal)
 }
 
-/// Completes a resource: any other method than those `allowed` is refused and told which there are.
+/// Completes a resource: any method besides those `allowed` is refused with the list of these.
 pub(in crate::http) fn only(resource: Resource, allowed: &'static str) -> Resource {
     resource.default_service(web::to(move |request: HttpRequest| async move {
         let refusal = Error::invalid(format!("this path only takes {allowed}"));

@@ -1,4 +1,4 @@
-//! `GET /metrics`: for those who may see it.
+//! `GET /metrics`: for callers who may see it.
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -36,7 +36,7 @@ async fn render(request: &HttpRequest, app: &web::Data<App>, recorder: &mut Call
     if app.config().server.metrics == MetricsAccess::Admin {
         let by = caller::authenticate(request, app, Endpoint::Api).await?;
         recorder.note(|event| event.subject.clone_from(&by.subject));
-        // They tell of every connection.
+        // The metrics cover every connection.
         let every = app.directory.list().iter().all(|entry| by.rights.scope_at(entry.id) == Some(Scope::Admin));
         if !(every && by.rights.administer()) {
             return Err(Error::forbidden("metrics are for administrators of every connection")

@@ -1,4 +1,4 @@
-//! What anybody may read: documents, health, and answers where there is nothing.
+//! Public resources: documents, health, and answers for unknown paths.
 
 pub(in crate::http) mod description;
 pub(in crate::http) mod fallback;

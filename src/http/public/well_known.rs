@@ -16,9 +16,9 @@ use crate::http::public::fallback;
 /// How long discovery documents may be kept, in seconds.
 const MAX_AGE: &str = "public, max-age=300";
 
-/// How a client may prove who it is.
+/// The methods of client authentication.
 const CLIENT_AUTHENTICATION: [&str; 2] = ["client_secret_post", "client_secret_basic"];
-/// The same where a client without a secret is known by what it shows: a code's verifier, or its token.
+/// The same where a client without a secret is identified by its code's verifier or by its token.
 const PUBLIC_CLIENTS_TOO: [&str; 3] = ["none", "client_secret_post", "client_secret_basic"];
 
 /// The authorization server (RFC 8414 §2).
@@ -128,8 +128,8 @@ pub(in crate::http) async fn protected_workspace(
     }
 }
 
-/// `GET /.well-known/oauth-protected-resource/mcp/connections/{connectionId}`. Any UUID
-/// and any name has a document: it tells nothing about which connections exist.
+/// `GET /.well-known/oauth-protected-resource/mcp/connections/{connectionId}`. Any UUID and any name has a
+/// document, which does not reveal which connections exist.
 pub(in crate::http) async fn protected_connection(
     request: HttpRequest,
     id: web::Path<String>,

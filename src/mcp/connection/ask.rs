@@ -1,4 +1,4 @@
-//! Asks those whom a call of a tool addresses.
+//! Calls the connections that a tool call addresses.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::mcp::context::{Context, Summary};
 use crate::mcp::target::{Catalog, Target};
 use crate::routing;
 
-/// Whose the log messages of several connections are.
+/// The logger's name in log messages of several connections.
 const LOGGER: &str = "portico";
 
-/// Asks `asked` for what is to be done, and says whose the log messages of the call are. What is more than one connection
-/// is in boxes of its own: a call of one has no need of their room.
+/// Calls the `asked` connections, and names the logger of the call's log messages. The code for several connections
+/// is boxed, so that a call of one does not need its memory.
 pub(super) async fn ask(
     context: &Context<'_>,
     kept: &TextCache<workspace::WorkspaceInstructionsKey>,

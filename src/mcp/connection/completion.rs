@@ -16,7 +16,7 @@ use crate::mcp::target::Catalog;
 /// Names that are counted at most.
 const MOST_COUNTED: u64 = 10_000;
 
-/// The values that fit what is being typed.
+/// Returns the values that complete the typed text.
 pub(in crate::mcp) async fn values(
     context: &Context<'_>,
     completion: CompletionRequest,
@@ -61,6 +61,6 @@ pub(in crate::mcp) async fn values(
     };
     let rows = rows(context, catalog, metadata, narrow, MOST_COUNTED, summary).await?;
     let names: Vec<String> = rows.iter().filter_map(|row| row[column].as_str().map(str::to_owned)).collect();
-    // Overloads share a name, and so may tables of several schemas: each is told once.
+    // Overloads share a name, and so may tables of several schemas: each is listed once.
     Ok(table_search::completions(&begun, names))
 }

@@ -1,5 +1,5 @@
-//! What configured connections offer: the tools of their catalogues, their tables as resources, and
-//! the administrator's prompts.
+//! The features of configured connections: the tools of their catalogues, their tables as resources, and the
+//! administrator's prompts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Features for ConnectionFeatures {
         let with_schemas = structured::is_declared(context);
         offers::with(context, |offers| {
             let list = || tools::list(offers, context.filter, with_schemas).into_iter().collect();
-            // What one of a workspace depends on is of several connections.
+            // The list for a workspace depends on several connections.
             if matches!(context.target, Target::Workspace(_)) || !offers::own_workspaces(context.target).is_empty() {
                 return Arc::new(list());
             }
@@ -120,7 +120,7 @@ impl Features for ConnectionFeatures {
         let tables = match known.as_slice() {
             [] => UNKNOWN,
             [(_, tables)] if context.target.named().is_some() => *tables,
-            // Those that are away are not listed.
+            // Unavailable connections are not listed.
             several => digest(&several),
         };
         // They change with the configuration.
@@ -213,8 +213,8 @@ async fn carry_out(
     Ok(tool_result::table(&table, structured::is_sent(context)))
 }
 
-/// Tells a client that wants log messages how the call has ended. Words of the source are left to
-/// the result: they may repeat values.
+/// Sends the outcome of the call to a client that wants log messages. The source's messages are left to the result:
+/// they may repeat values.
 fn tell_end(
     context: &Context<'_>,
     asked: &FeatureRequest,

@@ -1,5 +1,5 @@
-//! What clients are told at their first request (MCP, `initialize` and `server/discover`): what is here, what the caller
-//! may do, and the calls to begin with. Clients show it to a model before anything else, so it is short.
+//! The text that clients get with their first request (MCP, `initialize` and `server/discover`): what is here, what
+//! the caller may do, and the calls to start with. Clients show it to a model before anything else, so it is short.
 
 use std::fmt::Write;
 use std::slice;
@@ -11,9 +11,9 @@ use crate::tools::{self, Offer};
 
 /// Characters of it at most.
 const MOST: usize = 2_000;
-/// Names of connections and workspaces that are told.
+/// The maximal number of names of connections and workspaces.
 const MOST_NAMES: usize = 20;
-/// The calls to begin with, and what each is for.
+/// The calls to start with, and their purpose.
 const CALLS: [(&str, &str); 3] = [
     ("get_instructions", "the tables with keys, allowed values and comments, and how to write for them; call it first"),
     ("execute_select", "one SELECT, with values as @name"),

@@ -1,5 +1,5 @@
-//! `get_instructions` of several connections: which there are, and what each says of itself, shortened so that all
-//! of it fits into one text. Asked about one of them, that one says everything.
+//! `get_instructions` of several connections: the list of them, and the instructions of each, shortened so that all
+//! fit into one text. For a single one its full text is returned.
 
 use std::fmt::Write;
 
@@ -20,13 +20,13 @@ use crate::tools::ResolvedCall;
 
 /// Bytes of the whole text at most: an agent reads it with every conversation.
 const MOST: usize = 24_000;
-/// Bytes of what is said of statements over several connections, give or take a word.
+/// The approximate number of bytes for statements over several connections.
 const MOST_DIALECT: usize = 1_000;
 /// Bytes of the list of connections.
 const MOST_LISTED: usize = 8_000;
-/// Bytes of what one says of itself, below which it is left to be asked for.
+/// The minimal number of bytes for one connection; with less, its instructions have to be requested separately.
 const LEAST: usize = 1_500;
-/// Characters of what an administrator says of a connection, in the list.
+/// The number of characters of an administrator's text in the list.
 const REMARK_LENGTH: usize = 120;
 /// Bytes of the list of workspaces, give or take a line.
 const MOST_WORKSPACES: usize = 2_000;
@@ -44,7 +44,7 @@ const WORKSPACES: &str = "\n# Workspaces\n\n\
     Tables of one or more connections under names of their own. With `catalogName` of one of them every tool means that \
     workspace, and names no connection; `get_instructions` tells its tables.\n\n";
 
-/// Writes the instructions of `each` connection, and of each workspace that has what they have not.
+/// Writes the instructions of `each` connection, and of each workspace with tables that they do not have.
 pub(super) async fn write(
     context: &Context<'_>,
     kept: &TextCache<workspace::WorkspaceInstructionsKey>,
@@ -53,7 +53,7 @@ pub(super) async fn write(
 ) -> String {
     let told = each.len().min((MOST - HEAD.len() - MOST_DIALECT - MOST_LISTED) / LEAST);
     let members: Vec<&TargetConnection> = each.iter().filter_map(|(_, it)| it.connection()).collect();
-    // Each tells what matters most within its share.
+    // Each connection writes the most important parts into its share.
     let share = (MOST - HEAD.len() - MOST_DIALECT - MOST_LISTED) / told.max(1) / TOKEN;
     let (parent, trace) = (summary.parent, summary.trace);
     let asked = each.into_iter().take(told).map(|(mut resolved, catalog)| async move {
@@ -83,7 +83,7 @@ pub(super) async fn write(
         }
     });
     let own: Vec<String> = own.collect();
-    // Behind the answers: what a source is, is known once it was asked.
+    // After the answers: the kind of a source is known once it was called.
     let mut text = overview(context, &members);
     for (at, words) in own.iter().enumerate() {
         text.push('\n');
@@ -93,7 +93,7 @@ pub(super) async fn write(
     text
 }
 
-/// What stands in front: the connections and the workspaces, and how they are asked together.
+/// Returns the first part: the connections and the workspaces, and how to query them together.
 fn overview(context: &Context<'_>, members: &[&TargetConnection]) -> String {
     let mut text = String::new();
     if !members.is_empty() {
@@ -131,7 +131,7 @@ fn list(context: &Context<'_>, members: &[&TargetConnection], text: &mut String)
     }
 }
 
-/// A line for each workspace; nothing where there is none.
+/// Writes a line for each workspace; nothing without any.
 fn list_workspaces<'w>(workspaces: impl Iterator<Item = &'w Workspace>, text: &mut String) {
     let end = text.len() + MOST_WORKSPACES;
     for (at, workspace) in workspaces.enumerate() {
@@ -150,7 +150,7 @@ fn list_workspaces<'w>(workspaces: impl Iterator<Item = &'w Workspace>, text: &m
     }
 }
 
-/// Appends the beginning of what an administrator says.
+/// Appends the start of an administrator's text.
 fn remark(words: &str, text: &mut String) {
     text.push_str(". ");
     text.extend(words.chars().take(REMARK_LENGTH));

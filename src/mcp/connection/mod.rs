@@ -1,4 +1,4 @@
-//! What configured connections offer through the seam.
+//! The features of configured connections.
 
 mod ask;
 mod completion;

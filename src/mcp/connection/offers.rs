@@ -11,7 +11,7 @@ use crate::mcp::context::Context;
 use crate::mcp::target::{Target, TargetConnection, WorkspaceTarget};
 use crate::tools::{Bounds, Offer};
 
-/// What an offer borrows besides the connection.
+/// The data that an offer borrows besides the connection.
 struct Seen {
     by: Arc<Principal>,
     role: Option<String>,
@@ -22,7 +22,7 @@ impl Seen {
     fn new(context: &Context<'_>, member: &TargetConnection) -> Self {
         let TargetConnection { entry, settings } = member;
         let by = context.by.at(entry.id);
-        // Without a role there is nothing to run, and every call is told so.
+        // Without a role nothing can run, and every call gets that error.
         let role = settings.identity.as_ref().and_then(|mapping| mapping.role(&entry.name, &by).ok());
         Self { by, role, profile: entry.profile() }
     }
@@ -50,7 +50,7 @@ impl Seen {
     }
 }
 
-/// What the offer of a workspace borrows besides it.
+/// The data that the offer of a workspace borrows besides it.
 struct Within {
     /// The caller as its tools see them: as far as they may go in it.
     by: Principal,
@@ -69,7 +69,7 @@ impl Within {
         }
     }
 
-    /// What all the connections underneath have switched on, and writing where one of them can be written to.
+    /// Returns what all the connections underneath have enabled, with write access if one of them has it.
     fn offer<'a>(&'a self, it: &'a WorkspaceTarget) -> Offer<'a> {
         let workspace = &it.reachable.workspace;
         Offer {
@@ -123,8 +123,8 @@ pub(super) fn own_workspaces(target: &Target) -> Vec<&WorkspaceTarget> {
     }
 }
 
-/// Makes the offers of `context`, one for each connection in their order and behind them one for each workspace that has
-/// what they do not have, and hands them on.
+/// Makes the offers of `context`, one for each connection in their order, followed by one for each workspace with
+/// tables that they do not have, and passes them on.
 pub(super) fn with<T>(context: &Context<'_>, then: impl FnOnce(&[Offer<'_>]) -> T) -> T {
     if let Target::Workspace(it) = context.target {
         return then(&[Within::new(context, it).offer(it)]);

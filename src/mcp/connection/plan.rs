@@ -1,5 +1,5 @@
-//! What a call of a tool becomes, and whom it is asked of. An address of one connection asks that; one of several
-//! asks whom the tool is of, whom `catalogName` says, or whom the statement names.
+//! Plans a tool call: the operation, and the connections to call. The address of one connection determines it; at
+//! an address of several, it is the tool's connection, or that of `catalogName`, or those that the statement names.
 
 use std::borrow::Borrow;
 
@@ -20,7 +20,7 @@ const CATALOG: &str = "catalogName";
 /// A text over this many bytes is read on a thread for blocking work.
 const LARGE_TEXT: usize = 16 * 1024;
 
-/// Who is asked.
+/// The connections to call.
 pub(super) enum CallTarget<'m> {
     /// One connection; where the caller's statement says which, by that.
     One(&'m TargetConnection, Option<Addressing>),
@@ -35,9 +35,9 @@ pub(super) enum CallTarget<'m> {
 /// A call that was understood.
 #[allow(clippy::large_enum_variant, reason = "one is made for each call and not kept: a box would only cost")]
 pub(super) enum RoutedCall<'m> {
-    /// What to ask, and whom.
+    /// The operation, and the connections to call.
     Ask(ResolvedCall, CallTarget<'m>),
-    /// What each of several says of itself.
+    /// The instructions of each of several connections.
     Instructions(Vec<(ResolvedCall, Catalog<'m>)>),
 }
 
@@ -57,11 +57,11 @@ pub(super) fn workspace<'m>(all: &'m AllTarget, name: &str, fields: &mut Fields)
     }
 }
 
-/// Reads whom a call of the tool `name` addresses by its arguments, where the address does not say it and the tool
-/// runs a statement or a procedure of the caller's.
+/// Reads which connections a call of the tool `name` addresses by its arguments, if the address does not determine
+/// it and the tool runs a statement or a procedure of the caller's.
 ///
 /// # Errors
-/// The statement or the name is none.
+/// The statement or the name is not valid.
 pub(super) async fn addressing(context: &Context<'_>, name: &str, fields: &mut Fields) -> Result<Option<Addressing>> {
     let is_executing = || tools::executing_names().any(|executing| executing == name);
     if !matches!(context.target, Target::All(_)) || !is_executing() {
@@ -75,7 +75,7 @@ pub(super) async fn addressing(context: &Context<'_>, name: &str, fields: &mut F
     let text = given(fields, "query")?;
     let is_large = text.len() > LARGE_TEXT;
     let read = move || Addressing::of_statements(&text, default, CATALOG).map(Some);
-    // A large text is parsed where it holds up nobody.
+    // A large text is parsed on a thread that may block.
     if is_large { tokio::task::spawn_blocking(read).await.map_err(Error::internal)? } else { read() }
 }
 
@@ -87,7 +87,7 @@ fn given(fields: &mut Fields, name: &'static str) -> Result<String> {
     }
 }
 
-/// A connection and what is offered there.
+/// A connection and its offer.
 struct Choice<'m, 'o> {
     member: &'m TargetConnection,
     of: usize,
@@ -103,7 +103,7 @@ impl Borrow<ConnectionEntry> for Choice<'_, '_> {
 /// Plans a call of `found`, one of the tools of `offers`.
 ///
 /// # Errors
-/// The arguments are wrong, it is not clear whom they address, or the caller may not do that.
+/// The arguments are wrong, it is not clear which connections they address, or the caller may not do that.
 pub(super) fn plan<'m>(
     context: &Context<'m>,
     offers: &[Offer<'_>],
@@ -132,7 +132,7 @@ pub(super) fn plan<'m>(
     }
 }
 
-/// What a call of one tool is planned by.
+/// The input for planning a tool call.
 struct Planner<'a, 'm> {
     context: &'a Context<'m>,
     offers: &'a [Offer<'a>],
@@ -150,7 +150,7 @@ impl<'m> Planner<'_, 'm> {
         self.found.resolve(&[tools::widest(offers)], 0, self.context.filter, fields)
     }
 
-    /// Plans a call whose statement or procedure says whom it addresses.
+    /// Plans a call whose statement or procedure determines the connection.
     fn addressed(&self, all: &[Choice<'m, '_>], addressing: Addressing, fields: Fields) -> Result<RoutedCall<'m>> {
         let explain = |error| match self.context.target {
             Target::All(all) => addressing.explain(error, all.workspaces.iter().map(|it| &it.reachable), CATALOG),
@@ -168,7 +168,7 @@ impl<'m> Planner<'_, 'm> {
         Ok(RoutedCall::Ask(self.resolve(*of, fields)?, CallTarget::One(member, Some(addressing))))
     }
 
-    /// Plans a call that is asked of each of those that its arguments name.
+    /// Plans a call to each of the connections that its arguments name.
     fn listed(
         &self,
         all: &[Choice<'m, '_>],
@@ -193,7 +193,7 @@ impl<'m> Planner<'_, 'm> {
         Ok(RoutedCall::Ask(resolved, CallTarget::Listed(wanted.into_iter().map(|(catalog, _)| catalog).collect())))
     }
 
-    /// Plans what each of `wanted` is asked to say of itself.
+    /// Plans the instructions of each of `wanted`.
     fn instructions(&self, wanted: Vec<(Catalog<'m>, usize)>, mut fields: Fields) -> Result<RoutedCall<'m>> {
         drop(fields.take(CATALOG));
         fields.finish("arguments")?;
@@ -211,7 +211,8 @@ impl<'m> Planner<'_, 'm> {
     }
 }
 
-/// What `catalog` names, exactly or as a pattern, and everything without it; each with the place of its offer.
+/// Returns what `catalog` names, exactly or as a pattern, or everything without it; each with the index of its
+/// offer.
 fn matching<'m>(
     connections: &[Choice<'m, '_>],
     workspaces: &[&'m WorkspaceTarget],
@@ -235,7 +236,7 @@ fn matching<'m>(
     }
 }
 
-/// Refuses what is switched off on one of several connections.
+/// Refuses a tool that is disabled on one of several connections.
 fn is_on(found: &ResolvedTool<'_>, offer: &Offer<'_>) -> Result<()> {
     if found.is_on(offer) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! An administrator's prompts (MCP, server/prompts): listed, and filled with their arguments. What
-//! is offered while an argument is typed is in `completion`.
+//! An administrator's prompts (MCP, server/prompts): lists them, and fills in their arguments. Completion of
+//! arguments is in `completion`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ pub(in crate::mcp) fn get(
     Ok(present(json!({"messages": messages, "description": prompt.description})).to_string())
 }
 
-/// Puts the arguments in. What they say is not looked into again.
+/// Fills in the arguments, whose content is not expanded again.
 fn filled(text: &str, given: &BTreeMap<String, String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

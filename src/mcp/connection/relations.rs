@@ -1,5 +1,5 @@
-//! How tables of different connections belong together: what administrators have declared of workspaces, in the names
-//! that statements over several connections use.
+//! Relations between tables of different connections: declared by administrators for workspaces, written with the
+//! names that statements over several connections use.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -10,8 +10,8 @@ use portico_actors::workspace::{Asset, Workspace, column};
 /// Bytes of all of them.
 const MOST: usize = 3_000;
 
-/// A line for each relation between columns of connections that `reaches` says are within reach; nothing where there
-/// is none.
+/// Writes a line for each relation between columns of connections that are within reach according to `reaches`;
+/// nothing without any.
 pub(super) fn write<'w>(
     workspaces: impl Iterator<Item = &'w Workspace>,
     reaches: impl Fn(&str) -> bool,
@@ -41,7 +41,7 @@ pub(super) fn write<'w>(
     }
 }
 
-/// The connection of a column that is called `name` in `workspace`, and its name there; `None` of a view's.
+/// Returns the connection of the column `name` of `workspace`, and its name there; `None` for a view's.
 fn at_connection<'w>(workspace: &'w Workspace, name: &str) -> Option<(&'w str, String)> {
     let (folder, table, column) = column(name)?;
     workspace.assets.iter().find_map(|asset| {

@@ -1,5 +1,5 @@
-//! Each table's definition as a resource (MCP, server/resources): listed, described by a template,
-//! and read as Markdown. What of the source is shown was decided behind the mailbox.
+//! Each table's definition as a resource (MCP, server/resources): listed, described by a template, and read as
+//! Markdown. What of the source is visible was decided behind the mailbox.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -27,10 +27,10 @@ const MIME_TYPE: &str = "text/markdown";
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 /// Connections that are listed at the same time.
 const AT_ONCE: usize = 4;
-/// Columns of one table that are read at most; PostgreSQL has no more than 1,600.
+/// The maximal number of columns of a table that are read; PostgreSQL has no more than 1,600.
 const MOST_COLUMNS: u64 = 2_000;
 
-/// The one template of a connection.
+/// Returns the only template of a connection.
 pub(in crate::mcp) fn template(connection: &str) -> String {
     format!("portico://{connection}/{{schemaName}}/{{tableName}}")
 }
@@ -39,7 +39,7 @@ fn uri(connection: &str, schema: &str, table: &str) -> String {
     format!("portico://{connection}/{}/{}", encoded(schema), encoded(table))
 }
 
-/// The items of `resources/list`. Of several connections, one that fails takes nothing from the others.
+/// Returns the items of `resources/list`. If one of several connections fails, the others are listed all the same.
 pub(in crate::mcp) async fn list(context: &Context<'_>, summary: &mut Summary) -> Result<Vec<Value>, RpcError> {
     let catalogs = context.target.catalogs();
     if let [only] = catalogs[..] {
@@ -69,7 +69,7 @@ pub(in crate::mcp) async fn list(context: &Context<'_>, summary: &mut Summary) -
 
 async fn list_one(context: &Context<'_>, catalog: Catalog<'_>, summary: &mut Summary) -> Result<Vec<Value>, RpcError> {
     let of = catalog.name();
-    // At an address of several connections, a name tells which one it is of.
+    // At an address of several connections, the name includes the connection.
     let before = if let Target::All(_) = context.target { format!("{of}.") } else { String::new() };
     let rows = rows(context, catalog, MetadataKind::Tables, MetadataFilter::default(), u64::MAX, summary).await?;
     let items = rows
@@ -88,7 +88,7 @@ async fn list_one(context: &Context<'_>, catalog: Catalog<'_>, summary: &mut Sum
     Ok(items)
 }
 
-/// The one item of `resources/templates/list` of a connection or a workspace.
+/// Returns the only item of `resources/templates/list` of a connection or a workspace.
 pub(in crate::mcp) fn template_item(catalog: Catalog<'_>) -> Value {
     json!({
         "uriTemplate": template(catalog.name()),
@@ -173,7 +173,7 @@ pub(in crate::mcp) async fn rows(
 fn definition(table: &Value, columns: &[&Value], keys: &[&Value]) -> String {
     let rows = |rows: &[&Value]| rows.iter().map(|row| text_row(row)).collect::<Vec<TextRow>>();
     let place: QualifiedName = (text(table, 1).to_owned(), text(table, 2).to_owned());
-    // What its keys refer to is there by its name.
+    // The tables that its keys refer to are included by name.
     let referred = keys.iter().map(|key| (text(key, 1), text(key, 2))).filter(|it| *it != (&place.0, &place.1));
     let referred = referred.map(|(schema, name)| vec![None, Some(schema.to_owned()), Some(name.to_owned())]);
     let tables: Vec<TextRow> = referred.chain([text_row(table)]).collect();

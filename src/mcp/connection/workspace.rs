@@ -1,4 +1,4 @@
-//! What a workspace is asked, and what it says of itself: a text that is kept until a source underneath is read again.
+//! Calls to a workspace, and its instructions: a text that is cached until a source underneath is read again.
 
 use std::fmt::Write;
 use std::sync::{Arc, Weak};
@@ -37,7 +37,7 @@ pub(super) struct WorkspaceInstructionsKey {
     workspace: Weak<Workspace>,
     scope: Scope,
     options: InstructionsOptions,
-    /// Of each connection underneath what it said last, how often it was read, and who the caller is there.
+    /// For each connection underneath its last profile, how often it was read, and the caller's role.
     underneath: Vec<(Uuid, Weak<Profile>, u64, Option<String>)>,
 }
 
@@ -71,7 +71,7 @@ impl WorkspaceInstructionsKey {
         }
     }
 
-    /// Whether `newer` stands for the same, or this one is of a workspace that is gone or was read before.
+    /// Returns true if `newer` is equal, or this one is of a workspace that is gone or was read earlier.
     fn is_replaced_by(&self, newer: &Self) -> bool {
         let is_older = Weak::ptr_eq(&self.workspace, &newer.workspace)
             && self.underneath.iter().zip(&newer.underneath).any(|(one, newer)| one.2 < newer.2);
@@ -94,7 +94,7 @@ pub(super) async fn ask(
         several => summary.several = several.iter().map(|member| Arc::clone(&member.entry.name)).collect(),
     }
     if let Op::Instructions(options) = op {
-        // Before anything is asked: what is read meanwhile is newer than the key says.
+        // Before anything is read: what is read meanwhile is newer than the key.
         let key = WorkspaceInstructionsKey::new(context, it, &options);
         if let Some(text) = kept.get(|it| *it == key) {
             return Ok(Reply::Text(text.to_string()));
@@ -119,7 +119,7 @@ pub(super) async fn ask(
     routing::ask_workspace(federation, directory, &it.reachable, op, asking, sent).await
 }
 
-/// What is read for the instructions.
+/// The input for the instructions.
 struct Reading<'a> {
     context: &'a Context<'a>,
     it: &'a WorkspaceTarget,
@@ -128,7 +128,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// What an agent should know before its first query, and whether all of it could be read.
+    /// Returns the instructions, and whether all of the data could be read.
     async fn write(&self, options: &InstructionsOptions) -> Result<(String, bool)> {
         let workspace = &self.it.reachable.workspace;
         let (facts, is_whole) = self.facts(options).await?;
@@ -158,7 +158,7 @@ impl Reading<'_> {
         Ok((text, is_whole))
     }
 
-    /// What the workspace is, and how its tables are named and asked.
+    /// Describes the workspace, and how its tables are named and queried.
     fn introduction(&self, options: &InstructionsOptions, may_write: bool) -> String {
         let workspace = &self.it.reachable.workspace;
         let name = &workspace.name;
@@ -237,7 +237,7 @@ impl Reading<'_> {
                     Err(error) => Err(error),
                 };
                 let rows = match rows {
-                    // Who may not read it is told nothing of it.
+                    // A caller without access gets nothing.
                     Err(error)
                         if matches!(error.kind, Kind::Invalid | Kind::Forbidden | Kind::NotFound | Kind::Rejected) =>
                     {
@@ -261,7 +261,7 @@ impl Reading<'_> {
         texts(listed, most).await
     }
 
-    /// A statement such as the caller could send.
+    /// Runs a statement that the caller could send.
     async fn select(&self, text: String) -> Result<Results> {
         let limits = Limits { rows: Some(MOST_LOOKUP_ROWS as u64 + 1), ..self.limits };
         let asking = self.context.asking(self.summary, limits, None);
@@ -272,7 +272,8 @@ impl Reading<'_> {
     }
 }
 
-/// Adds the relations of columns that refer to nothing by themselves, as those of views: no listing of keys has them.
+/// Adds the relations of columns without keys of their own, such as those of views: no listing of keys contains
+/// them.
 fn add_relations(text: &mut String, workspace: &Workspace, facts: &Facts) {
     let refers = |from: &str| column(from).is_some_and(|(of, it)| facts.refers(&of, it));
     let mut relations = workspace.relations.iter().filter(|relation| !refers(&relation.from)).peekable();

@@ -1,5 +1,5 @@
-//! What only some tools want of their client while they run: they tell their progress themselves, ask it
-//! something, or close their stream for a while.
+//! Features of the client that only some tools use while they run: they report their own progress, ask the client
+//! for input, or close their stream for a while.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::mcp::envelope;
 use crate::mcp::request_context::{OutboundMessage, RequestContext};
 
 impl RequestContext {
-    /// Tells how far the request is, if the client asked to hear of it; from the first time on
-    /// nothing else is told of its progress.
+    /// Sends the progress of the request, if the client asked for it. After the first time, no other progress is
+    /// sent for it.
     pub async fn send_progress(&self, progress: f64, total: f64, message: &str) {
         let (Some(token), Some(outbound)) = (&self.token, &self.sink.outbound) else { return };
         self.reports_progress.store(true, Ordering::Relaxed);
@@ -60,8 +60,8 @@ impl RequestContext {
         }
     }
 
-    /// Closes the request's stream while it goes on; the client takes it up again
-    /// (MCP 2025-11-25, transports §Sending Messages). Whether the stream can be closed.
+    /// Closes the request's stream while the request continues; the client resumes it (MCP 2025-11-25, transports
+    /// §Sending Messages). Returns whether the stream can be closed.
     pub async fn pause(&self) -> bool {
         let (Some(outbound), Some(session)) = (&self.sink.outbound, &self.sink.session) else { return false };
         session.resumes() && outbound.send(OutboundMessage::Pause).await.is_ok()

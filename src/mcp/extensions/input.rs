@@ -1,5 +1,5 @@
-//! Requests that need more from the client before they have a result (MCP 2026-07-28, multi round-trip
-//! requests): what it sends with a repeated request, and what it is asked for.
+//! Requests that need input from the client before they have a result (MCP 2026-07-28, multi round-trip requests):
+//! reads the input of a repeated request, and asks for it.
 
 use portico_actors::error::{Error, Kind};
 use serde_json::{Map, json};
@@ -12,7 +12,7 @@ use crate::mcp::extensions::request_state::StateBinding;
 use crate::mcp::features::{ClientInput, FeatureRequest, InputRequired, RequestResult, ToolOutcome};
 use crate::mcp::model::present;
 
-/// What the state of this request is bound to.
+/// Returns what the state of this request is bound to.
 pub(in crate::mcp) fn binding(call: &MethodCall<'_>, asked: &FeatureRequest) -> StateBinding {
     // Revisions with a handshake have no state of requests.
     if call.context.request.era == Era::Session {
@@ -22,7 +22,7 @@ pub(in crate::mcp) fn binding(call: &MethodCall<'_>, asked: &FeatureRequest) -> 
     StateBinding::new(&call.context.owner(), &[call.method, &asked.name, arguments])
 }
 
-/// What the client has sent with the request, which is bound to `bound`.
+/// Reads the client's input for the request, whose state is bound to `bound`.
 pub(in crate::mcp) fn read(
     call: &MethodCall<'_>,
     fields: &mut Fields,

@@ -1,5 +1,5 @@
-//! What a client gets only if it asks for it, and a configured connection needs little of: tasks, and
-//! requests that take several rounds. The conformance suite asks for all of it.
+//! Features that a client gets only on request, and that configured connections rarely use: tasks, and requests of
+//! several rounds. The conformance suite uses all of them.
 
 mod client_requests;
 pub(super) mod input;

@@ -1,6 +1,6 @@
-//! What a request has to remember between two rounds, carried by the client (MCP 2026-07-28, multi
-//! round-trip requests). The client is not trusted with it: it is authenticated with a key that only
-//! the processes on one store have, and bound to who asked, the connection, the request and a time.
+//! The state of a request between two rounds, carried by the client (MCP 2026-07-28, multi round-trip requests).
+//! The client is not trusted with it: it is authenticated with a key that only the processes on one store have, and
+//! bound to the caller, the connection, the request and a time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -23,7 +23,7 @@ const CODE: usize = 32;
 /// Bytes of the time at which it ends, in seconds.
 const TIME: usize = 8;
 
-/// What the key is for, among those of the store.
+/// The purpose of the key, among those of the store.
 const PURPOSE: &str = "requestState";
 
 /// The key of one store. A state is opened by every process on it, until the key that signs is rotated.
@@ -34,13 +34,14 @@ pub struct StateSigner {
     skew: Duration,
 }
 
-/// What a state is bound to: it opens for the same holder and request alone.
+/// What a state is bound to: it is valid only for the same owner and request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::mcp) struct StateBinding(Vec<u8>);
 
 impl StateBinding {
-    /// `request` holds whatever tells one request from another. How the connection is configured does not count:
-    /// the request is judged anew, and another process on the store may have another configuration.
+    /// Makes a binding. `request` contains everything that identifies a request. The connection's configuration
+    /// does not count: the request is checked again, and another process on the store may have another
+    /// configuration.
     pub(in crate::mcp) fn new(owner: &Owner, request: &[&str]) -> Self {
         let Owner { subject, target, rights, claims, .. } = owner;
         let (mut bytes, place) = match target {
@@ -70,7 +71,7 @@ fn now() -> u64 {
 }
 
 impl StateSigner {
-    /// One whose key comes of `secret`, for processes whose clocks are at most `skew` apart.
+    /// Makes a signer with a key derived from `secret`, for processes whose clocks differ by at most `skew`.
     pub fn new(secret: SharedSecret, skew: Duration) -> Self {
         Self { secret, skew }
     }
@@ -101,11 +102,12 @@ impl StateSigner {
         Ok(BASE64.encode(sealed))
     }
 
-    /// What the client has carried.
+    /// Returns the state that the client has carried.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_actors::error::Kind::Invalid) when it was changed, is of another request or of another store, or is too old;
-    /// [`Kind::Unavailable`](portico_actors::error::Kind::Unavailable) before the store was read.
+    /// [`Kind::Invalid`](portico_actors::error::Kind::Invalid) if it was changed, is of another request or of
+    /// another store, or is too old; [`Kind::Unavailable`](portico_actors::error::Kind::Unavailable) before the
+    /// store was read.
     pub(in crate::mcp) fn verify(&self, bound: &StateBinding, sealed: &str) -> Result<Value> {
         let refused = || {
             Error::invalid(
@@ -183,7 +185,7 @@ mod tests {
             assert!(signer.verify(&bound, wrong).is_err(), "{wrong}");
         }
         let ended = |ago: u64| signer.verify(&bound, &signer.sign_until(&bound, &json!("x"), now() - ago).unwrap());
-        // The clock of the process that closed it may be behind this one's.
+        // The clock of the process that sealed it may be behind this one's.
         assert!(ended(SKEW.as_secs() / 2).is_ok() && ended(SKEW.as_secs() + 1).is_err());
     }
 }

@@ -1,6 +1,5 @@
-//! The seam between the protocol and what is offered at one address: tools, resources, prompts and
-//! completions (MCP, server features). A configured connection is one implementation; the transport
-//! knows no other, and treats all alike.
+//! The interface between the protocol and what is offered at one address: tools, resources, prompts and completions
+//! (MCP, server features). A configured connection is one implementation; the transport treats all alike.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +18,8 @@ use crate::mcp::features::ToolList;
 pub enum RequestError {
     /// An error of the protocol.
     Protocol(RpcError),
-    /// What the caller can mend: the tool's failure. Where the caller's scope does not reach, the transport says so.
+    /// An error that the caller can correct: the tool fails. If the caller's scope is too narrow, the transport
+    /// reports that.
     Tool(Error),
 }
 
@@ -29,7 +29,7 @@ impl From<RpcError> for RequestError {
     }
 }
 
-/// What becomes of a request.
+/// The result of a request.
 pub type RequestResult<T> = Result<T, RequestError>;
 
 /// The result of a request that may need more from the client first.
@@ -41,13 +41,13 @@ pub enum ToolOutcome {
     InputRequired(InputRequired),
 }
 
-/// What is wanted from the client before a request can be answered.
+/// The input required from the client before a request can be answered.
 #[derive(Debug, Default)]
 pub struct InputRequired {
     /// Requests to the client, each under the name that its answer has to carry.
     pub requests: Vec<(&'static str, InputRequest)>,
-    /// What the request has to remember, handed back to it with the answers. The client carries it,
-    /// sealed: it can neither change it nor use it for another request.
+    /// The request's state, returned to it with the answers. The client carries it, sealed: it can neither change
+    /// it nor use it for another request.
     pub state: Option<Value>,
 }
 
@@ -62,12 +62,12 @@ pub struct InputRequest {
     pub params: Value,
 }
 
-/// What the client has sent with a repeated request.
+/// The client's input in a repeated request.
 #[derive(Debug, Default)]
 pub struct ClientInput {
     /// Its answers, by the names of the requests.
     pub responses: Map<String, Value>,
-    /// What was remembered for it.
+    /// The state of the request.
     pub state: Option<Value>,
 }
 
@@ -78,11 +78,11 @@ pub struct FeatureRequest {
     pub name: String,
     /// The tool's arguments: the text of a JSON object.
     pub arguments: Option<String>,
-    /// What the client has sent with it.
+    /// The client's input.
     pub input: ClientInput,
 }
 
-/// What a completion is for (MCP, server/utilities/completion).
+/// The subject of a completion (MCP, server/utilities/completion).
 #[derive(Debug)]
 pub enum CompletionTarget {
     /// A prompt's argument.
@@ -94,22 +94,22 @@ pub enum CompletionTarget {
 /// A value that is being typed.
 #[derive(Debug)]
 pub struct CompletionRequest {
-    /// What it is for.
+    /// The subject.
     pub reference: CompletionTarget,
     /// The argument's name.
     pub argument: String,
-    /// What was typed.
+    /// The typed text.
     pub begun: String,
     /// The arguments that are there already.
     pub known: BTreeMap<String, String>,
 }
 
-/// A list that a client may keep and has to be told about.
+/// A list that a client may cache, and whose changes are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListKind {
     /// `tools/list`.
     Tools,
-    /// `resources/list`, and what its resources hold.
+    /// `resources/list`, and the content of its resources.
     Resources,
     /// `prompts/list`.
     Prompts,
@@ -128,12 +128,12 @@ impl ListKind {
         }
     }
 
-    /// The notification that tells of its change.
+    /// Returns the notification of its change.
     pub fn notification(self) -> String {
         format!("notifications/{}/list_changed", self.capability())
     }
 
-    /// The server capability whose `listChanged` says that it is told of.
+    /// Returns the server capability whose `listChanged` announces the notification.
     pub const fn capability(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -143,21 +143,20 @@ impl ListKind {
     }
 }
 
-/// The digest of a list that nobody can read now: it is no change, and what is read next is
-/// compared with what was told before.
+/// The digest of a list that cannot be read now: it does not count as a change, and the next digest is compared
+/// with the last reported one.
 pub const UNKNOWN: u64 = 0;
 
-/// What each of [`ListKind::ALL`] holds for one caller, as one number each.
+/// The digests of each of [`ListKind::ALL`] for one caller.
 pub type Digests = [u64; ListKind::ALL.len()];
 
 /// What is offered at one address.
 #[async_trait(?Send)]
 pub trait Features: Send + Sync {
-    /// The server capabilities that are declared, an object; those of the protocol's own utilities
-    /// are among them.
+    /// Returns the declared server capabilities, an object, including those of the protocol's own utilities.
     fn capabilities(&self) -> Value;
 
-    /// What clients are told at their first request, in at most 2,000 characters.
+    /// Returns the text for a client's first request, at most 2,000 characters.
     fn instructions(&self, _context: &Context<'_>) -> String {
         String::new()
     }
@@ -165,7 +164,7 @@ pub trait Features: Send + Sync {
     /// Every tool that this caller is shown.
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList>;
 
-    /// Calls a tool. `summary` is told what the log should say.
+    /// Calls a tool. `summary` receives what is logged.
     async fn call(
         &self,
         context: &Context<'_>,
@@ -204,7 +203,7 @@ pub trait Features: Send + Sync {
         arguments: BTreeMap<String, String>,
     ) -> RequestResult<ToolOutcome>;
 
-    /// The values that fit what is being typed.
+    /// Returns the values that complete the typed text.
     async fn complete(
         &self,
         context: &Context<'_>,
@@ -212,7 +211,7 @@ pub trait Features: Send + Sync {
         summary: &mut Summary,
     ) -> RequestResult<Vec<String>>;
 
-    /// What the caller's lists hold now, as numbers that differ when they do.
+    /// Returns digests of the caller's current lists.
     fn digests(&self, context: &Context<'_>) -> Digests;
 
     /// Changes whenever a list or a resource may have changed, besides the connection's state.
@@ -220,7 +219,7 @@ pub trait Features: Send + Sync {
         None
     }
 
-    /// How often the resource `uri` has changed; `None` where it cannot be watched.
+    /// Returns the version of the resource `uri`, which grows with each change; `None` if it cannot be watched.
     fn version(&self, _uri: &str) -> Option<u64> {
         None
     }

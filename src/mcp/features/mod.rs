@@ -1,4 +1,4 @@
-//! The seam to what is offered at an address, and how that is listed and answered with.
+//! The interface to what is offered at an address, and the form of lists and results.
 
 mod api;
 pub(super) mod pages;

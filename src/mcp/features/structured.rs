@@ -22,7 +22,7 @@ pub(in crate::mcp) fn is_sent(context: &Context<'_>) -> bool {
     }
 }
 
-/// Whether `tools/list` tells this client what results look like.
+/// Returns true if `tools/list` includes output schemas for this client.
 pub(in crate::mcp) fn is_declared(context: &Context<'_>) -> bool {
     is_sent(context) && context.request.session().is_none_or(|session| session.version != WITHOUT)
 }

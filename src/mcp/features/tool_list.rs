@@ -43,7 +43,7 @@ impl FromIterator<Value> for ToolList {
     }
 }
 
-/// A number that differs when what is listed does.
+/// Returns a digest of a list.
 pub(in crate::mcp) fn digest(listed: &impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(listed)
 }
@@ -64,7 +64,7 @@ impl ToolListCache {
         if let Some(kept) = lock(&self.0).get(&key) {
             return Arc::clone(kept);
         }
-        // Not under the lock: two who write the same at once do no harm.
+        // Not under the lock: writing the same text twice does no harm.
         let written = Arc::new(write());
         lock(&self.0).put(key, Arc::clone(&written));
         written
@@ -78,7 +78,7 @@ pub(in crate::mcp) struct ToolListKey {
     /// Of each connection, in their order.
     offers: Vec<OfferKey>,
     filter: Filter,
-    /// Whether it tells what results look like.
+    /// Whether it includes output schemas.
     with_schemas: bool,
 }
 
@@ -93,7 +93,7 @@ struct OfferKey {
 }
 
 impl ToolListKey {
-    /// The key of what `filter` lets through of `offers`, each with the settings that it is of.
+    /// Makes the key of the tools of `offers` that pass `filter`, each offer with its settings.
     pub(in crate::mcp) fn new<'a>(
         offers: impl Iterator<Item = (&'a Arc<Connection>, &'a Offer<'a>)>,
         filter: &Filter,
@@ -109,7 +109,7 @@ impl ToolListKey {
 
 impl OfferKey {
     fn new(settings: &Arc<Connection>, offer: &Offer<'_>) -> Self {
-        // Named one by one, so that what an offer gains is thought of here.
+        // Each member is named, so that a new one must be considered here.
         let Offer { connection, access, profile, by: _, role, switches: _, own: _, bounds: _, .. } = *offer;
         let Offer { instructions_tokens: _, lookup_rows: _, .. } = *offer;
         Self {
@@ -123,7 +123,7 @@ impl OfferKey {
     }
 }
 
-/// The very value, which it does not keep alive; no other can come to have its address.
+/// Compares by address through a [`Weak`], so that the address cannot be reused.
 #[derive(Debug)]
 struct Same<T>(Weak<T>);
 

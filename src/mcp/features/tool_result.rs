@@ -40,7 +40,7 @@ pub(in crate::mcp) fn table(table: &ToolResult, is_structured: bool) -> String {
     }
 }
 
-/// Plain words, and the same for clients that read what is structured.
+/// Returns plain text, and the same as structured content.
 pub(in crate::mcp) fn instructions(text: &str, is_structured: bool) -> String {
     let structured = is_structured.then(|| JsonChunks::from(serde_json::json!({"instructions": text}).to_string()));
     result(&JsonChunks::from(text.to_owned()), structured.as_ref(), false)

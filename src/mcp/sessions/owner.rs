@@ -1,27 +1,27 @@
-//! Whose a session, a task or a recorded answer is.
+//! The owner of a session, a task or a recorded answer.
 
 use portico_actors::principal::Rights;
 
 use crate::mcp::target::TargetId;
 
-/// Whose a session is: an id alone opens nothing.
+/// The owner of a session: knowing its id is not enough.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Owner {
     /// The principal's subject.
     pub subject: String,
-    /// What its address stands for.
+    /// The target of its address.
     pub target: TargetId,
     /// How far the principal went there.
     pub rights: Rights,
-    /// What was known of the principal, by which a database's role is found.
+    /// The principal's claims, which determine the database's role.
     pub claims: String,
-    /// How its connections were configured: what they are and what they offer.
+    /// The digests of its connections' configuration: of the source and of the offer.
     pub configuration: (u64, u64),
 }
 
 impl Owner {
-    /// Whether `by` may go on with what this one began: the same principal, as whom databases know
-    /// them, with no less.
+    /// Returns true if `by` may continue what this owner started: the same principal with the same identity in
+    /// databases, and at least the same rights.
     pub fn admits(&self, by: &Self) -> bool {
         self.subject == by.subject
             && self.target == by.target
@@ -29,8 +29,8 @@ impl Owner {
             && self.claims == by.claims
     }
 
-    /// Whether `by` may see what was answered to this one: besides, the connections are still the same and configured
-    /// as they were, so that they would answer the same today.
+    /// Returns true if `by` may see this owner's answers: in addition, the connections and their configuration are
+    /// unchanged, so that they would answer the same today.
     pub fn shares_with(&self, by: &Self) -> bool {
         self.admits(by) && self.configuration == by.configuration
     }

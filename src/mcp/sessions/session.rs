@@ -1,5 +1,4 @@
-//! One session: what runs in it, who listens, and the answers it keeps. Which sessions there are
-//! is the table's matter.
+//! One session: its running requests, its listeners, and the answers it keeps. The list of sessions is the table's.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,11 +17,11 @@ use super::owner::Owner;
 use crate::mcp::logging::Level;
 use crate::mcp::streams::replay::ReplayBuffer;
 
-/// The revision whose streams begin with an event that gives an id, and can be taken up again.
+/// The revision whose streams start with an event that has only an id, and can be resumed.
 const RESUMABLE: &str = "2025-11-25";
 /// Messages that wait for the listening stream at most; the oldest go first.
 const ANNOUNCED: usize = 64;
-/// Resources that one session watches at most, and the bytes of their addresses.
+/// The maximal number of resources that one session watches, and the bytes of their addresses.
 const WATCHED: usize = 1_000;
 const WATCHED_BYTES: usize = 128 * 1024;
 
@@ -40,18 +39,18 @@ pub type PeerResponse = Result<Value, Value>;
 /// One session.
 #[derive(Debug)]
 pub struct Session {
-    /// What the client sends as `Mcp-Session-Id`.
+    /// The value of `Mcp-Session-Id`.
     pub id: String,
     pub(super) owner: Owner,
     /// The revision that was negotiated.
     pub version: &'static str,
-    /// What the client declared in its handshake, as JSON text: as values it could take many times the room.
+    /// The client's capabilities from its handshake, as JSON text: as values they could take many times the memory.
     capabilities: Box<str>,
     /// The client's name, as it gave it.
     client: OnceLock<Box<str>>,
-    /// From which severity on the client wants log messages; none until it says so.
+    /// The lowest severity of log messages that the client wants; `None` until it sets one.
     level: Mutex<Option<Level>>,
-    /// Who waits for the client's answers, by the ids of our requests.
+    /// The requests waiting for the client's answers, by id.
     pending: Mutex<HashMap<String, oneshot::Sender<PeerResponse>>>,
     /// Resources that the client has subscribed to.
     watched: Mutex<BTreeMap<String, u64>>,
@@ -61,9 +60,9 @@ pub struct Session {
     used: Mutex<Instant>,
     /// Cancelled when the session is over.
     over: CancellationToken,
-    /// What runs in it, the newest last: a number of its own, the request's id, and what cancels it.
+    /// The running requests, the newest last: a number, the request's id, and a token to cancel it.
     running: Mutex<Vec<(u64, String, CancellationToken)>>,
-    /// Which of its listening streams is the one that is told; older ones end.
+    /// The number of the current listening stream; older ones end.
     listening: watch::Sender<u64>,
     /// Answers that can be taken up again.
     recordings: Mutex<VecDeque<Recorded>>,
@@ -102,13 +101,13 @@ impl Session {
         *lock(&self.used) = Instant::now();
     }
 
-    /// It is over: its streams end, and what runs in it is cancelled.
+    /// Ends it: its streams end, and running requests are cancelled.
     pub(super) fn finish(&self) {
         self.over.cancel();
         lock(&self.pending).clear();
     }
 
-    /// What the client declared in its handshake, an object.
+    /// Returns the client's capabilities from its handshake, an object.
     pub fn capabilities(&self) -> Value {
         serde_json::from_str(&self.capabilities).unwrap_or_default()
     }
@@ -124,7 +123,7 @@ impl Session {
         let _ = self.client.set(kept.into());
     }
 
-    /// From which severity on the client wants log messages.
+    /// Returns the lowest severity of log messages that the client wants.
     pub fn level(&self) -> Option<Level> {
         *lock(&self.level)
     }
@@ -134,7 +133,8 @@ impl Session {
         *lock(&self.level) = Some(level);
     }
 
-    /// Begins a request to the client: its id, and what its answer comes by, which ends with the session.
+    /// Starts a request to the client. Returns its id and the receiver of the answer, which closes with the
+    /// session.
     pub fn ask(&self) -> (String, oneshot::Receiver<PeerResponse>) {
         let (sender, answer) = oneshot::channel();
         let id = format!("portico-{}", self.number());
@@ -144,7 +144,7 @@ impl Session {
         (id, answer)
     }
 
-    /// The client has answered our request `id`; where nobody waits for that, it is ignored.
+    /// Passes on the client's answer to our request `id`; ignored if nothing waits for it.
     pub fn answered(&self, id: &str, answer: PeerResponse) {
         if let Some(waiting) = lock(&self.pending).remove(id) {
             let _ = waiting.send(answer);
@@ -157,8 +157,7 @@ impl Session {
         lock(&self.pending).len()
     }
 
-    /// The client wants to hear when the resource `uri` changes, whose `version` it knows. Whether
-    /// there is room for it.
+    /// Watches the resource `uri` for the client, which knows its `version`. Returns whether there is room for it.
     pub fn subscribe(&self, uri: &str, version: u64) -> bool {
         let mut watched = lock(&self.watched);
         let others = || watched.keys().filter(|known| *known != uri);
@@ -170,13 +169,13 @@ impl Session {
         fits
     }
 
-    /// The client no longer wants to hear of the resource `uri`.
+    /// Stops watching the resource `uri`.
     pub fn unsubscribe(&self, uri: &str) {
         lock(&self.watched).remove(uri);
     }
 
-    /// The resources that differ from what the client knows of them, where `version` tells how
-    /// often one has changed. From now on it knows them.
+    /// Returns the resources that have changed since the client was last notified, according to `version`, and
+    /// marks them as known.
     pub fn changed(&self, version: impl Fn(&str) -> Option<u64>) -> Vec<String> {
         let told = |(uri, known): (&String, &mut u64)| {
             let now = version(uri).unwrap_or(*known);
@@ -204,7 +203,7 @@ impl Session {
         self.version == RESUMABLE
     }
 
-    /// How long nothing has happened in it. A running call and an open stream are use.
+    /// Returns how long it was unused. A running call and an open stream are use.
     pub(super) fn idle_for(&self) -> Duration {
         if self.is_in_use() { Duration::ZERO } else { self.used_at().elapsed() }
     }
@@ -245,8 +244,7 @@ impl Session {
         }
     }
 
-    /// Opens a stream that is told of changes. The one before it ends: no message is ever sent on
-    /// two streams.
+    /// Opens a stream of change notifications. The previous one ends: no message is ever sent on two streams.
     pub fn listen(self: &Arc<Self>) -> ListeningStream {
         let mut newest = self.listening.subscribe();
         self.listening.send_modify(|generation| *generation += 1);
@@ -266,7 +264,7 @@ impl Session {
         recording
     }
 
-    /// The answer is complete: whether there is room to keep it for who lost its stream.
+    /// Marks the answer as complete. Returns whether there is room to keep it for a client that lost its stream.
     pub fn retain(&self, recording: &ReplayBuffer) -> bool {
         let mut recordings = lock(&self.recordings);
         let kept = recordings.iter_mut().find(|kept| kept.is(recording.stream));
@@ -278,7 +276,7 @@ impl Session {
         has_room
     }
 
-    /// The answer is kept no longer. Who follows it already still gets it whole.
+    /// Drops the answer. Clients that are reading it still get all of it.
     pub fn forget(&self, recording: &ReplayBuffer) {
         lock(&self.recordings).retain(|kept| !kept.is(recording.stream));
     }
@@ -300,9 +298,9 @@ fn normal(id: &str) -> String {
 #[derive(Debug)]
 struct Recorded {
     recording: Arc<ReplayBuffer>,
-    /// Whom it was answered to.
+    /// The owner of the answer.
     owner: Owner,
-    /// What is counted of it, once it is complete.
+    /// Its counted memory, once it is complete.
     room: Allowance<()>,
 }
 
@@ -344,7 +342,7 @@ pub struct ListeningStream {
 }
 
 impl ListeningStream {
-    /// The next message for this stream. Dropping it loses nothing.
+    /// Returns the next message for this stream. Dropping the future loses nothing.
     pub async fn announced(&self) -> Bytes {
         loop {
             if let Some(message) = lock(&self.session.announced).pop_front() {

@@ -1,5 +1,5 @@
-//! Every session: begun, found and ended, within bounds. The one that was not used for longest is found without a
-//! walk through all of them.
+//! All sessions: starts, finds and ends them, within limits. The least recently used one is found without a scan of
+//! all.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -43,8 +43,8 @@ impl Sessions {
         Self { bounds, ..Self::default() }
     }
 
-    /// Begins a session. Where there are too many, the one that was not used for longest goes:
-    /// one of the same principal at his own bound, else any.
+    /// Starts a session. If there are too many, the least recently used one ends: one of the same principal at the
+    /// principal's own limit, else any.
     pub fn begin(&self, owner: Owner, version: &'static str, capabilities: Value) -> Arc<Session> {
         let session = Arc::new(Session::new(owner, version, capabilities, self.kept.clone()));
         let mut table = lock(&self.table);
@@ -70,8 +70,8 @@ impl Sessions {
         Some(session)
     }
 
-    /// Ends the session with this id, if it is `owner`'s: its streams end, and what runs in it is
-    /// cancelled.
+    /// Ends the session with this id, if it is `owner`'s: its streams end, and running requests are cancelled.
+    /// Returns true if it was ended.
     pub fn end(&self, id: &str, owner: &Owner) -> bool {
         self.find(id, owner).is_some() && lock(&self.table).remove(id)
     }
@@ -82,7 +82,7 @@ impl Sessions {
     }
 }
 
-/// Sessions in use that one search passes over at most; then one of them goes.
+/// The maximal number of sessions in use that one search skips; then one of them ends.
 const LOOKS: usize = 256;
 
 /// Sessions by id.
@@ -91,8 +91,7 @@ struct Table {
     sessions: HashMap<String, Arc<Session>>,
     /// The ids of each subject's.
     by_subject: HashMap<String, HashSet<String>>,
-    /// Ids by their last use as it was when it was looked at last; the truth may be later. A number tells
-    /// those of one moment apart.
+    /// Ids by their last known use; the actual one may be later. A number distinguishes uses at the same moment.
     by_use: BTreeMap<(Instant, u64), String>,
     number: u64,
 }
@@ -140,7 +139,7 @@ impl Table {
     /// Removes the session that was not used for longest; one in use only if very many are.
     fn evict(&mut self) {
         let mut looks = 0;
-        // Each entry is no later than the truth: the first that tells it is the oldest of all.
+        // Each entry is at most as late as the actual use: the first up-to-date one is the oldest of all.
         while let Some(((noted, _), id)) = self.by_use.pop_first() {
             let Some(session) = self.sessions.get(&id) else { continue };
             let (in_use, used) = (session.is_in_use(), session.used_at());

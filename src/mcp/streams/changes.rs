@@ -1,5 +1,4 @@
-//! Notices that a list which a caller was shown has changed. Who is told, and how, is the
-//! subscription's matter.
+//! Detects changes of the lists that a caller was shown. Who is notified, and how, is up to the subscription.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +13,12 @@ use uuid::Uuid;
 use crate::mcp::features::{Digests, Features, ListKind, UNKNOWN};
 use crate::mcp::target::ConnectionLeases;
 
-/// The shortest wait for a connection whose actor died to be there again; it doubles.
+/// The initial delay before checking again for a connection whose actor died; it doubles.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);
 /// The longest.
 const LOOK_AGAIN_MAX: Duration = Duration::from_secs(15);
 
-/// Completes with true when `signal` has changed, and never where there is none.
+/// Completes with true when `signal` has changed, and never without a signal.
 async fn changed(signal: &mut Option<watch::Receiver<u64>>) -> bool {
     if let Some(signal) = signal
         && signal.changed().await.is_ok()
@@ -29,12 +28,12 @@ async fn changed(signal: &mut Option<watch::Receiver<u64>>) -> bool {
     std::future::pending().await
 }
 
-/// What a watcher looks at.
+/// What a watcher watches.
 pub trait Watched {
-    /// The connections as they stand now; `None` when there is nothing to be watched any more.
+    /// Returns the connections in their current state; `None` if nothing is left to be watched.
     fn entries(&self) -> Option<Vec<ConnectionEntry>>;
 
-    /// What the caller's lists hold now, if there is anything to be watched.
+    /// Returns the digests of the caller's lists, if anything is left to be watched.
     fn digests(&self) -> Option<Digests>;
 }
 
@@ -49,8 +48,8 @@ impl Watch {
         Self { id: entry.id, state: entry.watch() }
     }
 
-    /// Completes when its state has changed; where its actor is gone, and its state with it, when there is one that
-    /// replaces it, or the connection is gone too. Dropping it loses nothing.
+    /// Completes when its state has changed; after the end of its actor, when there is a successor, or the
+    /// connection is gone too. Dropping the future loses nothing.
     async fn changed(&mut self, directory: &Directory) {
         if self.state.changed().await.is_ok() {
             return;
@@ -76,8 +75,7 @@ async fn any_changed(watches: &mut [Watch], directory: &Directory) {
     select_all(watches.iter_mut().map(|watch| watch.changed(directory).boxed_local())).await;
 }
 
-/// Watches connections for one caller. It holds no queue: changes that nobody asked for in
-/// time are one change.
+/// Watches connections for one caller. It has no queue: several changes before the next call count as one.
 pub struct ChangeWatcher {
     directory: Directory,
     watches: Vec<Watch>,
@@ -91,7 +89,7 @@ pub struct ChangeWatcher {
 }
 
 impl ChangeWatcher {
-    /// Begins with what is seen of `watched` now. `in_use` keeps the connections from becoming idle meanwhile.
+    /// Starts with the current state of `watched`. `in_use` keeps the connections from becoming idle meanwhile.
     pub fn new(
         directory: Directory,
         in_use: ConnectionLeases,
@@ -111,30 +109,30 @@ impl ChangeWatcher {
         Self { directory, watches, features, signal, revised, watched, announced, _in_use: in_use }
     }
 
-    /// How often the resource `uri` has changed; `None` where it cannot be watched.
+    /// Returns the version of the resource `uri`; `None` if it cannot be watched.
     pub fn version(&self, uri: &str) -> Option<u64> {
         self.features.version(uri)
     }
 
-    /// What was told last, or seen at first.
+    /// Returns the digests that were reported last, or read first.
     pub fn announced(&self) -> Digests {
         self.announced
     }
 
-    /// Takes `announced` for what the client knows: the next change is one against that.
+    /// Sets what the client knows to `announced`: changes are compared with it.
     pub fn resume(&mut self, announced: Digests) {
         self.announced = announced;
         self.revised.mark_changed();
     }
 
-    /// Completes with the lists that have changed, with none where only a resource may have; with
-    /// `None` when there is nothing to be watched any more. Dropping it loses nothing.
+    /// Completes with the lists that have changed; with none if only a resource may have; with `None` if nothing is
+    /// left to be watched. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<Vec<ListKind>> {
         loop {
             let (signalled, revised) = tokio::select! {
                 signalled = changed(&mut self.signal) => (signalled, false),
                 () = any_changed(&mut self.watches, &self.directory) => (false, false),
-                // The directory is our own: it goes on announcing.
+                // The directory is held here: its signal does not end.
                 _ = self.revised.changed() => (false, true),
             };
             let entries = self.watched.entries()?;

@@ -1,4 +1,4 @@
-//! What goes out beside one response: progress, changes, and answers that are taken up again.
+//! Messages besides a single response: progress, changes, and resumed answers.
 
 pub mod changes;
 pub mod progress;

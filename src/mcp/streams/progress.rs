@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::mcp::envelope;
 use crate::mcp::model::{Id, LONGEST_NAME};
 
-/// What a call tells of itself while it runs.
+/// The progress of a call while it runs.
 #[derive(Debug)]
 pub struct Progress {
     started: Instant,
@@ -41,8 +41,8 @@ impl Progress {
         format!("{read}, {}.{} s", millis / 1000, millis % 1000 / 100)
     }
 
-    /// One notification. Seconds are what progresses: they grow also while no row comes. `last`
-    /// holds the milliseconds told before; the specification wants every value greater.
+    /// Returns one notification. The progress is the elapsed time in seconds, which also grows while no row
+    /// arrives. `last` contains the milliseconds reported before; the specification requires increasing values.
     pub(in crate::mcp) fn notification(&self, token: &Id, last: &mut u128) -> Vec<u8> {
         let millis = self.started.elapsed().as_millis().max(*last + 1);
         *last = millis;
@@ -54,8 +54,8 @@ impl Progress {
     }
 }
 
-/// The `progressToken` that `raw` is. What is neither a string nor an integer is none: the request is
-/// answered without progress. So is one whose token is too long to be kept with a task.
+/// Reads a `progressToken`. A value that is neither a string nor an integer counts as none: the request is answered
+/// without progress. So does a token that is too long to be kept with a task.
 pub(in crate::mcp) fn read_token(raw: &RawValue) -> Option<Id> {
     Id::read(raw).filter(|token| token.as_json().len() <= LONGEST_NAME)
 }

@@ -1,5 +1,5 @@
-//! A call as a stream of messages: what it tells while it runs, and then its response. Who carries
-//! the messages, and whether they are kept, is not known here.
+//! A call as a stream of messages: those sent while it runs, and then its response. The transport, and whether
+//! messages are kept, is not known here.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -17,26 +17,26 @@ use crate::mcp::request_context::{OutboundMessage, OutboundMessages, RequestCont
 /// The least time between two notifications of one call.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// A call as a stream of messages: whatever it tells, its progress at most twice a second and once
-/// more when it ends where the caller asked for it, and then its response. Dropping it drops the call.
+/// A call as a stream of messages: its own messages, its progress at most twice a second and once more at the end
+/// if the caller asked for it, and then its response. Dropping it drops the call.
 pub struct ProgressStream {
     /// As long as it runs.
     call: Option<LocalBoxFuture<'static, Outcome>>,
-    /// What it has come to, until that is told.
+    /// The outcome, until it is sent.
     outcome: Option<Outcome>,
     request: Arc<RequestContext>,
     outbound: OutboundMessages,
-    /// Where the caller wants to hear of progress.
+    /// The interval of progress, if the caller asked for it.
     ticks: Option<Interval>,
     last: u128,
-    /// What was sent by the call and not yet passed on.
+    /// Messages sent by the call and not passed on yet.
     waiting: VecDeque<OutboundMessage>,
-    /// What is held as long as the call runs.
+    /// Held as long as the call runs.
     held: Option<Box<dyn Any>>,
 }
 
 impl ProgressStream {
-    /// Tells of `call`, which tells of itself through `request`; that comes out of `outbound`.
+    /// Runs `call`, which sends messages through `request`; they come out of `outbound`.
     pub fn new(
         call: LocalBoxFuture<'static, Outcome>,
         request: Arc<RequestContext>,
@@ -59,14 +59,14 @@ impl ProgressStream {
         }
     }
 
-    /// Holds `what` as long as the call runs, such as its place among those that are worked on.
+    /// Holds `what` as long as the call runs, such as its place among running requests.
     #[must_use]
     pub fn holding(self, what: impl Any) -> Self {
         Self { held: Some(Box::new(what)), ..self }
     }
 
-    /// Runs the call until it is clear whether its answer is one message: then gives the outcome.
-    /// Otherwise there is something to tell before, and the rest is for a stream.
+    /// Runs the call until it is clear whether its answer is a single message. Returns the outcome then; otherwise
+    /// messages precede it, and the rest is for a stream.
     pub async fn outcome(&mut self) -> Option<Outcome> {
         self.advance().await;
         let is_stream = !self.waiting.is_empty() || self.request.token.is_some();
@@ -77,7 +77,7 @@ impl ProgressStream {
         self.outcome.take()
     }
 
-    /// Runs the call until there is something to tell, or it is done.
+    /// Runs the call until there is a message, or it has ended.
     async fn advance(&mut self) {
         while self.waiting.is_empty()
             && let Some(call) = &mut self.call
@@ -94,7 +94,7 @@ impl ProgressStream {
                 }
                 Some(_) = OptionFuture::from(self.ticks.as_mut().map(Interval::tick)) => true,
             };
-            // Behind the call: what it sent last comes before its response.
+            // After the call's end: its last messages precede its response.
             while let Ok(message) = self.outbound.try_recv() {
                 self.waiting.push_back(message);
             }
@@ -105,7 +105,7 @@ impl ProgressStream {
         }
     }
 
-    /// The next message. Dropping it loses nothing.
+    /// Returns the next message. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<OutboundMessage> {
         self.advance().await;
         if let Some(message) = self.waiting.pop_front() {

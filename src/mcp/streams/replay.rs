@@ -19,7 +19,7 @@ const BYTES: usize = 1024 * 1024;
 /// The answer to one request, while it is made and for a while after.
 #[derive(Debug)]
 pub struct ReplayBuffer {
-    /// What names it within its session.
+    /// The number that identifies it within its session.
     pub stream: u64,
     kept: watch::Sender<Buffered>,
     followers: watch::Sender<usize>,
@@ -28,7 +28,7 @@ pub struct ReplayBuffer {
 #[derive(Debug, Default)]
 struct Buffered {
     messages: VecDeque<Bytes>,
-    /// The number of the first of them. Number 0 is the event that only gives a first id.
+    /// The number of the first of them. Number 0 is the event that only has an id.
     first: u64,
     bytes: usize,
     ended: bool,
@@ -49,7 +49,7 @@ impl ReplayBuffer {
         Some((stream.parse().ok()?, number.parse().ok()?))
     }
 
-    /// Adds a message. What does not fit any more is forgotten from the front.
+    /// Adds a message. The oldest are dropped if they do not fit any more.
     pub fn push(&self, message: impl Into<Bytes>) {
         let message = message.into();
         self.kept.send_modify(|kept| {
@@ -63,12 +63,12 @@ impl ReplayBuffer {
         });
     }
 
-    /// Closes the streams that follow now; a client that comes back follows on.
+    /// Closes the current streams; a client that reconnects continues.
     pub fn pause(&self) {
         self.kept.send_modify(|kept| kept.paused += 1);
     }
 
-    /// Nothing comes any more.
+    /// Marks the end.
     pub fn end(&self) {
         self.kept.send_modify(|kept| kept.ended = true);
     }
@@ -78,8 +78,8 @@ impl ReplayBuffer {
         self.kept.borrow().bytes
     }
 
-    /// The messages behind the one with the number `after`, or all of them, as they come, to the
-    /// end of the answer.
+    /// Returns the messages after the one with the number `after`, or all of them, as they come, to the end of the
+    /// answer.
     pub fn follow(self: &Arc<Self>, after: Option<u64>) -> impl Stream<Item = ServerEvent> + use<> {
         let follower = Follower::new(Arc::clone(self));
         let kept = self.kept.subscribe();
@@ -105,7 +105,7 @@ impl ReplayBuffer {
         })
     }
 
-    /// Completes when nobody has followed for `grace`.
+    /// Completes when there was no follower for `grace`.
     pub async fn deserted(&self, grace: Duration) {
         let mut followers = self.followers.subscribe();
         loop {

@@ -1,5 +1,5 @@
-//! Streams that stay open: `subscriptions/listen` of 2026-07-28, and the GET stream of the 2025
-//! revisions. What changes is found out in `changes.rs`; how a stream travels is not known here.
+//! Long-lived streams: `subscriptions/listen` of 2026-07-28, and the GET stream of the 2025 revisions. Changes are
+//! detected in `changes.rs`; the transport is not known here.
 
 use std::collections::VecDeque;
 
@@ -17,31 +17,31 @@ use crate::mcp::model::{Id, LONGEST_NAME, ServerEvent};
 use crate::mcp::sessions::{ListeningStream, Session};
 use crate::mcp::streams::changes::ChangeWatcher;
 
-/// Tells that a watched resource has changed.
+/// The notification of a change of a watched resource.
 const UPDATED: &str = "notifications/resources/updated";
-/// Tells how a task is that a client follows.
+/// The notification of a followed task's status.
 const TASK: &str = "notifications/tasks";
 const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What a client of 2026-07-28 listens for.
+/// The subscription of a client of 2026-07-28.
 #[derive(Debug)]
 pub struct Subscription {
     id: Id,
     lists: Vec<ListKind>,
-    /// Resources to be watched, each with how often it had changed when the client was told last.
+    /// The watched resources, each with the version that the client was last notified of.
     resources: Vec<(String, u64)>,
     tasks: TaskSubscription,
 }
 
-/// Resources that one subscription watches at most, and the bytes of their list.
+/// The maximal number of resources that one subscription watches, and the bytes of their list.
 const WATCHED: usize = 1_000;
 const WATCHED_BYTES: usize = 128 * 1024;
-/// Tasks that one subscription follows at most.
+/// The maximal number of tasks that one subscription follows.
 const FOLLOWED: usize = 100;
 
 impl Subscription {
-    /// Reads the parameters of `subscriptions/listen`. What is not served is left out of what is
-    /// acknowledged; `tasks` gives those of the ids that are there.
+    /// Reads the parameters of `subscriptions/listen`. Unsupported parts are left out of the acknowledgement;
+    /// `tasks` returns the existing tasks of the ids.
     pub(in crate::mcp) fn read(
         id: &Id,
         mut params: Fields,
@@ -97,14 +97,14 @@ impl Subscription {
         envelope::notification("notifications/subscriptions/acknowledged", params)
     }
 
-    /// Tells how a task is; `details` is the text of a JSON object.
+    /// Returns the notification of a task's status; `details` is the text of a JSON object.
     fn task(&self, mut details: String) -> Vec<u8> {
         details.pop();
         envelope::notification(TASK, format_args!("{details},\"_meta\":{}}}", self.meta()))
     }
 
-    /// The stream: what was honoured, then each change, and the request's result when `closing`
-    /// is cancelled.
+    /// Returns the stream: the acknowledgement, then each change, and the request's result when `closing` is
+    /// cancelled.
     pub fn events(mut self, changes: ChangeWatcher, closing: CancellationToken) -> impl Stream<Item = ServerEvent> {
         self.resources.retain_mut(|(uri, known)| changes.version(uri).inspect(|version| *known = *version).is_some());
         let acknowledgement = ServerEvent::message(self.acknowledgement());
@@ -116,12 +116,12 @@ fn texts(given: Option<Box<RawValue>>, form: &str) -> Result<Option<Vec<String>>
     given.map(|given| serde_json::from_str(given.get())).transpose().map_err(|_| invalid_params(form))
 }
 
-/// Who listens on a stream.
+/// The listener of a stream.
 trait Listener {
-    /// The next event that is not about a change; `None` when the stream is over. Dropping it loses nothing.
+    /// Returns the next event that is not about a change; `None` at the end. Dropping the future loses nothing.
     async fn told(&mut self) -> Option<ServerEvent>;
 
-    /// What is told of these lists, and of the resources that `changes` has other versions of.
+    /// Returns the events for these lists, and for the resources whose version in `changes` differs.
     fn changed(&mut self, lists: Vec<ListKind>, changes: &ChangeWatcher) -> Vec<ServerEvent>;
 
     /// The last event.
@@ -130,12 +130,12 @@ trait Listener {
     }
 }
 
-/// A stream that tells a listener of changes.
+/// A stream that reports changes to a listener.
 struct Listening<L> {
     listener: L,
     changes: ChangeWatcher,
     closing: CancellationToken,
-    /// What is told before anything else: the next changes are awaited only when it is empty.
+    /// Events to send first: further changes are awaited only when it is empty.
     waiting: VecDeque<ServerEvent>,
     ended: bool,
 }
@@ -163,7 +163,7 @@ impl<L: Listener> Listening<L> {
                 biased;
                 () = self.closing.cancelled() => None,
                 event = self.listener.told() => event.map(|event| vec![event]),
-                // Of a connection that was removed nothing will change any more.
+                // A connection that was removed does not change any more.
                 lists = self.changes.next() => lists.map(|lists| self.listener.changed(lists, &self.changes)),
             };
             self.ended = goes_on.is_none();
@@ -198,9 +198,9 @@ impl Listener for Subscription {
     }
 }
 
-/// The listening stream of the 2025 revisions: each change, until `closing` is cancelled, or the
-/// session is over, or a newer stream of the session takes its place. `last` is the id of the last
-/// event that the client has seen: what has changed since is told at once.
+/// The listening stream of the 2025 revisions: each change, until `closing` is cancelled, or the session ends, or a
+/// newer stream of the session replaces it. `last` is the id of the last event that the client has seen: later
+/// changes are reported at once.
 pub fn announcements(
     stream: Option<ListeningStream>,
     mut changes: ChangeWatcher,
@@ -211,15 +211,15 @@ pub fn announcements(
         changes.resume(seen);
     }
     let listener = SessionListener { stream, told: changes.announced() };
-    // One without an id would say nothing.
+    // An event without an id has no use.
     let first = Some(listener.event(Bytes::new())).filter(|event| event.id.is_some());
     Listening::open(listener, changes, closing, first)
 }
 
 struct SessionListener {
-    /// None of a client without a session.
+    /// `None` for a client without a session.
     stream: Option<ListeningStream>,
-    /// What the client knows once it has seen everything that was told.
+    /// What the client knows after all events sent so far.
     told: Digests,
 }
 
@@ -258,17 +258,17 @@ impl Listener for SessionListener {
     }
 }
 
-/// Begins the ids of events on a listening stream; those of an answer begin with its number.
+/// The prefix of event ids on a listening stream; those of an answer start with its number.
 const LISTENING: &str = "list-";
 
-/// The id of an event on a listening stream: it holds what the client knows from then on, so
-/// that nothing has to be kept for a client that comes back.
+/// Returns the id of an event on a listening stream: it contains what the client knows from then on, so that
+/// nothing has to be kept for a client that reconnects.
 fn id(session: &Session, told: Digests) -> String {
     let told: Vec<String> = told.iter().map(|digest| format!("{digest:016x}")).collect();
     format!("{LISTENING}{}-{}", session.number(), told.join("."))
 }
 
-/// What the client knew, by the id of the last event that it has seen.
+/// Reads what the client knew from the id of the last event that it has seen.
 fn read_id(id: &str) -> Option<Digests> {
     let (_, told) = id.strip_prefix(LISTENING)?.split_once('-')?;
     let told: Vec<u64> = told.split('.').map(|digest| u64::from_str_radix(digest, 16).ok()).collect::<Option<_>>()?;

@@ -16,8 +16,8 @@ use crate::mcp::request_context::ParsedRequest;
 /// The revision that has batches.
 const VERSION: &str = "2025-03-26";
 
-/// Whether batches are taken: in a session that negotiated the revision which has them, or
-/// without a session when the header names it.
+/// Returns whether batches are accepted: in a session that negotiated the revision with batches, or without a
+/// session if the header names it.
 ///
 /// # Errors
 /// There is no such session, or it is not this caller's.
@@ -32,8 +32,7 @@ pub fn receive_batch(context: &Context<'_>, headers: &Headers) -> Result<Option<
     Ok(taken.then(|| ParsedRequest::quiet(Era::Session, session)))
 }
 
-/// Answers each message of a batch. Responses come in the order of the
-/// requests; without any request there is none.
+/// Answers each message of a batch. Responses are in the order of the requests; without any request there is none.
 pub async fn answer_batch(
     context: &Context<'_>,
     features: &dyn Features,

@@ -1,4 +1,4 @@
-//! What the revisions have each for itself: what a request must carry, and what only one of them knows.
+//! The rules and methods of individual revisions.
 
 pub(super) mod batch;
 pub(super) mod session;

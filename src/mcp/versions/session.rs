@@ -1,5 +1,5 @@
-//! The rules of the 2025 revisions: the handshake, cancelling, and what a session is told to keep. The
-//! sessions themselves are in `sessions/`; a request without one is served too.
+//! The rules of the 2025 revisions: the handshake, cancelling, and session settings. The sessions themselves are in
+//! `sessions/`; requests without one are served too.
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ pub(in crate::mcp) fn initialize(call: &MethodCall<'_>, params: Params) -> Reque
     Ok(MethodResult::Begun(session, result.to_string()))
 }
 
-/// `logging/setLevel`. Without a session there is nothing that could keep it.
+/// `logging/setLevel`. Without a session there is nothing to keep it.
 pub(in crate::mcp) fn set_level(call: &MethodCall<'_>, params: Params) -> RequestResult<MethodResult> {
     let level = Level::read(params?.take("level").as_deref(), "level")?;
     let level = level.ok_or_else(|| invalid_params("level: this member is missing"))?;

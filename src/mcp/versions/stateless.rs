@@ -1,5 +1,4 @@
-//! The rules of 2026-07-28: what a request must carry, in the order in which it is checked, and
-//! what every result gets.
+//! The rules of 2026-07-28: what a request must carry, in the order of the checks, and what every result gets.
 
 use std::borrow::Cow;
 
@@ -17,15 +16,14 @@ use crate::mcp::model::{Header, Headers, Meta, Params, server_info};
 /// to be seen here.
 pub(in crate::mcp) const TIME_TO_LIVE_MS: u64 = 30_000;
 
-/// Checks the revision of the request that `meta` is of, what its client declares, and that its headers
-/// say the same.
+/// Checks the revision of the request with `meta`, the client's capabilities, and that its headers agree.
 pub(in crate::mcp) fn check(method: &str, meta: &Meta, headers: &Headers) -> Result<(), RpcError> {
     let malformed = |message: &str| RpcError::params(message, ResponseStatus::Malformed);
     let version = match &meta.version {
         Some(Ok(version)) => version,
         Some(Err(_)) => return Err(malformed("_meta: the protocol version must be a string")),
         None => {
-            // A revision that nobody serves, named as those of the handshake are: by its header alone.
+            // An unsupported revision, named by its header alone as in the handshake.
             let Some(named) = headers.version.value().filter(|named| *named != STATELESS_VERSION) else {
                 return Err(malformed(
                     "params._meta must name the protocol version: io.modelcontextprotocol/protocolVersion",
@@ -51,7 +49,7 @@ pub(in crate::mcp) fn check(method: &str, meta: &Meta, headers: &Headers) -> Res
     mirrored("Mcp-Method", &headers.method, method)
 }
 
-/// Checks the header that repeats the parameter `subject`, which names what the request is about.
+/// Checks the header that repeats the parameter `subject`, which names the subject of the request.
 pub(in crate::mcp) fn check_subject(subject: &str, params: &Params, headers: &Headers) -> Result<(), RpcError> {
     let name = params.fields.as_ref().ok().and_then(|fields| fields.peek(subject).ok()?);
     mirrored("Mcp-Name", &headers.name, &name.unwrap_or_default())
@@ -73,7 +71,7 @@ pub(in crate::mcp) fn check_arguments(
         let sent = headers.params.iter().find(|(sent, _)| sent.eq_ignore_ascii_case(&name));
         let sent = sent.map_or(&Header::Absent, |(_, sent)| sent);
         match &arguments[argument] {
-            // What is not there is not repeated.
+            // An absent argument is not repeated.
             Value::Null if *sent == Header::Absent => {}
             Value::Null => {
                 return Err(RpcError::header(format!("the header {name} repeats an argument that does not exist")));
@@ -140,12 +138,12 @@ pub(in crate::mcp) fn discover(call: &MethodCall<'_>) -> MethodResult {
     MethodResult::Complete(result.to_string())
 }
 
-/// Adds what every result of this revision has, and how long one that is `cacheable` may be kept.
+/// Adds what every result of this revision has, and how long a `cacheable` one may be kept.
 pub(in crate::mcp) fn complete(result: String, cacheable: bool) -> String {
     let mut result = with_type(result, "complete");
     if cacheable {
         result.pop();
-        // What is listed depends on the caller and on the connection.
+        // Lists depend on the caller and on the connection.
         result.push_str(&format!(",\"ttlMs\":{TIME_TO_LIVE_MS},\"cacheScope\":\"private\"}}"));
     }
     result

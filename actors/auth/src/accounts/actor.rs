@@ -35,7 +35,7 @@ impl Actor for AccountsActor {
 }
 
 impl AccountsActor {
-    /// Does `work` at the store. What changes who may do what is recorded, or it is not done.
+    /// Runs `work` at the store. Changes of rights are recorded, or they are not made.
     pub(crate) fn work<T>(
         &mut self,
         audit_context: &AuditContext,
@@ -47,7 +47,7 @@ impl AccountsActor {
         done?
     }
 
-    /// A failure loses some minutes of "last used", and the next one tells of it.
+    /// Writes the recorded uses of tokens. After a failure they are kept for the next attempt.
     pub(crate) fn carry_uses(&mut self) {
         let uses = self.uses.take();
         if uses.is_empty() {

@@ -1,5 +1,5 @@
-//! What administrators do on their page: service accounts and users. What is within their rights is judged
-//! by the store, with every change.
+//! The operations of the administration page: service accounts and users. The store checks with every change that
+//! it is within the administrator's rights.
 
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
@@ -20,7 +20,7 @@ pub struct Directory {
     pub accounts: Vec<ServiceAccount>,
 }
 
-/// What an administrator may ask for, besides making something new.
+/// The operations of an administrator, besides creating something.
 #[derive(Clone, Debug)]
 pub enum AdminAction {
     /// A service account, by its client id.
@@ -37,7 +37,7 @@ pub enum AdminAction {
     RemoveUser(String),
 }
 
-/// Work at the store in the name of whoever the session is.
+/// Makes work at the store on behalf of the session's person.
 fn acting<T, W: FnOnce(&mut Store) -> Result<T>>(
     session: &SecretString,
     work: W,
@@ -78,12 +78,12 @@ impl Accounts {
         self.store(acting(session, move |store| store.add_user_with_token(&new, first))).await
     }
 
-    /// What people have allowed applications, within an administrator's own rights.
+    /// Returns the consents that people gave to applications, within an administrator's own rights.
     pub async fn consents(&self, session: &SecretString) -> Result<Vec<Consent>> {
         self.store(acting(session, move |store| store.consents(None))).await
     }
 
-    /// Takes back what somebody has allowed an application.
+    /// Revokes a person's consent to an application.
     pub async fn revoke_consent(&self, session: &SecretString, grant: Uuid) -> Result<()> {
         self.changing(acting(session, move |store| store.revoke_consent(grant))).await
     }

@@ -1,9 +1,9 @@
-//! Attempts to sign in, counted so that nobody can try many and nobody can lock others out.
+//! Rate limits for sign-in attempts, which prevent guessing without locking others out.
 //!
-//! *Name and address together* bound what one place can try on one person. *The address* bounds what it
-//! can try on all. *The name* bounds what all places together can try on one person, and costs priority,
-//! not entry: beyond its rate an attempt waits for its turn behind everybody else's. An address that has
-//! signed in under the name before is not counted there: strangers cannot keep it waiting.
+//! *Name and address together* limit what one address can try on one person. *The address* limits what it can try
+//! on all. *The name* limits what all addresses together can try on one person, and costs priority, not access:
+//! beyond its rate an attempt waits behind all others. An address that has signed in under the name before is not
+//! counted there: strangers cannot make it wait.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ const MOST_KNOWN: usize = 20_000;
 /// A name at a place.
 type Pair = (Digest, ClientAddress);
 
-/// Before whom an attempt is judged.
+/// The priority of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptClass {
     /// The place has signed in under the name before.
@@ -55,12 +55,12 @@ impl Attempt {
     }
 }
 
-/// What is counted.
+/// The counters.
 pub(crate) struct Attempts {
     pairs: Throttle<Pair>,
-    /// By place and by name, with those of all other endpoints.
+    /// By address and by name, shared with all other endpoints.
     failures: Failures,
-    /// Comparisons under names that too many have failed with, which nothing else uses up: one after the other, at the
+    /// Comparisons under names with too many failures, which have a limit of their own: one after the other, at the
     /// name's rate.
     slow: Throttle<Digest>,
     registrations: Throttle<ClientAddress>,
@@ -79,11 +79,10 @@ impl Attempts {
         }
     }
 
-    /// Counts an attempt as a failure until it is told to be none, so that many at once are not let pass
-    /// together.
+    /// Counts an attempt as a failure until it is reported as a success, so that many at once cannot pass together.
     ///
     /// # Errors
-    /// The limit that is used up: of the pair, or of a place that is not known under this name.
+    /// The limit that is used up: of the pair, or of an address that is not known under this name.
     pub(crate) fn begin(&mut self, name: &str, from: Option<IpAddr>, now: Instant) -> Result<Attempt, Quota> {
         let pair = (key(name), from.map(network));
         let is_known = self.known.get(&pair).is_some();
@@ -104,13 +103,14 @@ impl Attempts {
         Ok(Attempt { class, pair, by_name })
     }
 
-    /// Whether the name has room for a slow attempt now: then it is counted, and whether under the name is told.
+    /// Counts a slow attempt if the name has room for one now. Returns whether it is within the name's own limit
+    /// too.
     pub(crate) fn admit(&mut self, name: &Digest, now: Instant) -> Result<bool, Quota> {
         self.slow.take(*name, now)?;
         Ok(self.failures.lock().names.take(*name, now).is_ok())
     }
 
-    /// The limit of the name's slow attempts, while it has no room.
+    /// Returns the limit of the name's slow attempts, if it is used up.
     pub(crate) fn room_of(&self, name: &Digest, now: Instant) -> Option<Quota> {
         self.slow.exhausted(name, now)
     }
@@ -169,7 +169,7 @@ mod tests {
         attempts.succeeded(&right);
         assert!(attempts.begin("ann", here, now).is_err(), "what another place knows is of no use here");
         assert!(attempts.begin("ann", here, now + FREE.window).is_ok(), "it may try again");
-        // Who was right begins anew.
+        // A success resets the counters.
         let mut right = attempts.begin("ann", far, now);
         for _ in 0..3 * FREE.most {
             attempts.succeeded(&right.unwrap());
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(attempts.begin("bob", home, now).unwrap().class, AttemptClass::Ordinary);
         assert!(attempts.admit(&key("ann"), now).is_ok_and(|by_name| !by_name), "the slow ones have room of their own");
         assert!(attempts.admit(&key("ann"), now).is_err(), "one after the other");
-        // What fails at other endpoints does not take it.
+        // Failures at other endpoints do not use it up.
         for number in 0..200 {
             attempts.failures.count(stranger(number), Some("ann"));
         }

@@ -1,4 +1,4 @@
-//! A queue that serves addresses in turn: whoever sends many requests waits behind their own.
+//! A queue that serves addresses in turn: an address with many requests waits behind its own.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -35,7 +35,7 @@ impl<W> FairQueue<W> {
         own.push_back(waiter);
     }
 
-    /// The next: the oldest of the place whose turn it is.
+    /// Removes the next item: the oldest of the address whose turn it is.
     pub(crate) fn pop(&mut self) -> Option<W> {
         let place = self.turns.pop_front()?;
         let own = self.waiting.get_mut(&place)?;
@@ -62,7 +62,7 @@ impl<W> FairQueue<W> {
         self.waiting.get_mut(&place.clone())?.pop_back()
     }
 
-    /// Takes out whoever does not wait any more.
+    /// Removes the items that no longer wait.
     pub(crate) fn take_if(&mut self, gone: impl Fn(&W) -> bool) -> Vec<W> {
         let mut taken = Vec::new();
         for own in self.waiting.values_mut() {

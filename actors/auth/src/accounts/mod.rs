@@ -1,6 +1,6 @@
-//! People in front of a browser: they sign in, grant clients access, and look after their tokens.
-//! An actor of its own with its own handle on the store, because it writes and the
-//! [`AuthActor`](crate::AuthActor) must not wait for a disk. Pages and forms are not known here.
+//! What people do in a browser: they sign in, give clients access, and manage their tokens. An actor of its own
+//! with its own handle on the store, because it writes and the [`AuthActor`](crate::AuthActor) must not wait for a
+//! disk. Pages and forms are not known here.
 
 mod actor;
 mod administration;

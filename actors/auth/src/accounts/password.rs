@@ -8,14 +8,14 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::secret;
 use portico_core::error::{Error, Result};
 
-/// Characters of a password at least. Length is what protects it, so there are no further rules
-/// (NIST SP 800-63B §3.1.1).
+/// The minimal length of a password in characters. Length is what protects it, so there are no further rules (NIST
+/// SP 800-63B §3.1.1).
 pub const SHORTEST_PASSWORD: usize = 12;
 /// Octets of a password at most, so that hashing one is bounded.
 const LONGEST: usize = 1_024;
 
-/// What the password of an unknown name is compared with. It fits no password, and costs as much
-/// as any other to compare.
+/// The hash that the password for an unknown name is compared with. No password matches it, and comparing takes as
+/// long as with any other.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
@@ -35,11 +35,10 @@ pub(crate) fn hash(password: &SecretString) -> Result<String> {
     Ok(hashed.map_err(Error::internal)?.to_string())
 }
 
-/// Whether `password` is the one of which `kept` is the PHC string. Without one it takes as long,
-/// and the answer is no.
+/// Returns true if `password` matches the PHC string `kept`. Without a string it takes as long and returns false.
 pub(crate) fn fits(password: &SecretString, kept: Option<&str>) -> bool {
     let text = password.expose_secret();
-    // Longer than any password: said at once, for known and unknown names alike.
+    // Longer than any password: refused at once, for known and unknown names alike.
     if text.len() > LONGEST {
         return false;
     }

@@ -1,7 +1,6 @@
-//! Who may have a password compared, and when. Comparing one takes a core and 19 MiB for tens of
-//! milliseconds: a few are compared at once, a few more wait, and whoever finds no room is told so at
-//! once. Addresses take turns, those that have signed in before go first, and names that are being
-//! guessed go last and slowly.
+//! Limits the comparisons of passwords. One takes a core and 19 MiB for tens of milliseconds: a few run at once, a
+//! few more wait, and the rest are refused at once. Addresses take turns; those that have signed in before go
+//! first, and names that are being guessed go last and slowly.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -19,9 +18,9 @@ use crate::secret::Digest;
 use portico_core::error::{Error, Kind, Quota, Result};
 use portico_core::mutex::lock;
 
-/// Those who wait in one lane, at most.
+/// The maximal number of waiting attempts in one lane.
 const WAITING: usize = 64;
-/// Those of one address who wait in one lane, at most.
+/// The maximal number of waiting attempts of one address in one lane.
 const WAITING_OF_ADDRESS: usize = 4;
 /// How long one waits at most.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -77,7 +76,7 @@ impl Drop for PasswordSlot {
 }
 
 impl PasswordLimiter {
-    /// Counts what fails with the failures of all other endpoints.
+    /// Counts failures together with those of all other endpoints.
     pub(crate) fn new(limits: &AuthLimits, failures: Failures) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
         Self::with(limits, failures, (cores / 2).clamp(2, 8), PATIENCE)
@@ -99,11 +98,10 @@ impl PasswordLimiter {
         lock(&self.state)
     }
 
-    /// Waits until a password of `name` may be compared for somebody at that address.
+    /// Waits until a password of `name` may be compared for that address.
     ///
     /// # Errors
-    /// [`Kind::Busy`] when that address has failed too often, when too many wait, and when the turn does
-    /// not come in time.
+    /// [`Kind::Busy`] if that address has failed too often, if too many wait, or if the wait takes too long.
     pub(crate) async fn acquire(&self, name: &str, from: Option<IpAddr>) -> Result<PasswordSlot> {
         let (attempt, mut started) = {
             let mut state = self.lock();
@@ -117,14 +115,14 @@ impl PasswordLimiter {
                 let next = if attempt.class == AttemptClass::Slow { self.next_of(&attempt) } else { self.patience };
                 tokio::select! {
                     slot = &mut started => return slot,
-                    // Only time gives the name room again.
+                    // Only time makes room for the name again.
                     () = sleep(next) => self.lock().start_waiting(self),
                 }
             }
         });
         match slot.await {
             Ok(Ok(slot)) => Ok(slot),
-            // Displaced by somebody who waits for less.
+            // Displaced by a caller with fewer waiting attempts.
             Ok(Err(_)) => Err(full()),
             Err(_) => {
                 started.close();
@@ -172,7 +170,7 @@ impl State {
         let own = lane.count_of(attempt.place());
         let mut displaced = None;
         if count >= WAITING && own < WAITING_OF_ADDRESS {
-            // Whoever sends many makes room for whoever sends few.
+            // An address with many attempts makes room for one with few.
             displaced = lane.displace(own + 1);
         }
         let has_room = own < WAITING_OF_ADDRESS && (count < WAITING || displaced.is_some());
@@ -191,7 +189,7 @@ impl State {
         Err(full())
     }
 
-    /// Lets go of those who do not wait any more; nothing was compared for them.
+    /// Removes attempts whose callers have left; nothing was compared for them.
     fn forget_gone(&mut self) {
         let gone = |waiter: &Waiter| waiter.start.is_closed();
         let lanes = [&mut self.known, &mut self.ordinary].into_iter().chain(self.slow.iter_mut().map(|(_, lane)| lane));
@@ -263,7 +261,7 @@ mod tests {
         format!("10.0.{}.{}", number / 256, number % 256).parse().ok()
     }
 
-    /// Somebody who waits.
+    /// Starts a waiting attempt.
     fn waits(
         limiter: &PasswordLimiter,
         name: &'static str,
@@ -310,7 +308,7 @@ mod tests {
         let displaced = waiting.remove(WAITING_OF_ADDRESS - 1).now_or_never().expect("nobody made room");
         assert_eq!(displaced.err().unwrap().kind, Kind::Busy);
         assert_eq!(limiter.lock().ordinary.len(), WAITING);
-        // Who leaves makes room too, and what was not compared is not counted.
+        // An attempt that leaves makes room too, and is not counted if nothing was compared.
         drop(waiting);
         let next = waits(&limiter, "bob", at(1_001));
         assert_eq!(limiter.lock().ordinary.len(), 2);
@@ -328,7 +326,7 @@ mod tests {
         // Far less than it takes until the name has room again.
         let limiter = PasswordLimiter { patience: Duration::from_millis(200), ..limiter(2) };
         limiter.acquire("ann", at(9)).await.unwrap().succeeded();
-        // Two at the name's rate, and the first of those that are behind.
+        // Two at the name's rate, and the first of those that wait behind.
         for number in 10..13 {
             assert!(limiter.acquire("ann", at(number)).await.is_ok());
         }

@@ -1,4 +1,4 @@
-//! What people may ask for, and how the actor is asked for it.
+//! The operations for people, and how they are passed to the actor.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -31,10 +31,10 @@ use crate::verify::token::Tokens;
 use portico_core::error::{Error, Result};
 use portico_core::principal::{Rights, Scope};
 
-/// Sessions that are remembered to have been in force: who shows one does not wait behind strangers.
+/// The number of sessions remembered as valid: their callers do not wait behind strangers.
 const KNOWN: usize = 10_000;
 
-/// What people may ask for. Cheap to clone.
+/// The operations for people. Cheap to clone.
 #[derive(Clone)]
 pub struct Accounts {
     actor: Addr<AccountsActor>,
@@ -48,7 +48,7 @@ pub struct Accounts {
     audit_context: Arc<AuditContext>,
 }
 
-/// Who a client says it is, and where it is: what its failures are counted under.
+/// A client's claimed id and its address, under which its failures are counted.
 struct Claimant {
     id: String,
     from: Option<IpAddr>,
@@ -62,7 +62,7 @@ impl Claimant {
 
 impl fmt::Debug for Accounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("People")
+        f.write_str("Accounts")
     }
 }
 
@@ -97,7 +97,7 @@ impl Accounts {
         })
     }
 
-    /// The same, for what is asked for in `audit_context`: records of changes say so.
+    /// Returns a copy whose changes are recorded with `audit_context`.
     #[must_use]
     pub fn at(&self, audit_context: AuditContext) -> Self {
         Self { audit_context: Arc::new(audit_context), ..self.clone() }
@@ -110,14 +110,14 @@ impl Accounts {
     ) -> Result<T> {
         let slot = self.queue.take(requester).await?;
         let work = StoreJob(Box::new(move |actor| {
-            // Also where nobody waits any more.
+            // It is held even if the caller has left.
             let _slot = slot;
             work(actor)
         }));
         self.actor.send(work).await.map_err(Error::internal)
     }
 
-    /// Does `work` at the store. What it changes of who may do what is recorded when this returns.
+    /// Runs `work` at the store. Its changes of rights are recorded when this returns.
     pub(super) async fn store<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
@@ -125,7 +125,7 @@ impl Accounts {
         self.store_for(Requester::Known, work).await
     }
 
-    /// The same, for whoever it is.
+    /// As [`Accounts::store`], with the priority of `requester`.
     pub(super) async fn store_for<T: Send + 'static>(
         &self,
         requester: Requester,
@@ -135,7 +135,7 @@ impl Accounts {
         self.run_job(requester, move |actor| actor.work(&audit_context, work)).await?
     }
 
-    /// The same for what takes something away: it is in force when this returns.
+    /// As [`Accounts::store`], for a change that revokes something: it is in force when this returns.
     pub(super) async fn changing<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
@@ -145,7 +145,7 @@ impl Accounts {
         Ok(done)
     }
 
-    /// Counts a refusal of what a client shows, and says so where there were too many.
+    /// Counts a refused client credential, and replaces the refusal if there were too many.
     fn counted(&self, refusal: GrantError, client: &Claimant) -> GrantError {
         if !matches!(refusal.code, "invalid_client" | "invalid_grant") {
             return refusal;
@@ -162,31 +162,31 @@ impl Accounts {
         Ok(client.filter(|client| admission.takes(Some(client.kind))))
     }
 
-    /// Keeps a client that registers itself.
+    /// Stores a client that registers itself.
     ///
     /// # Errors
     /// [`Kind::Invalid`](portico_core::error::Kind::Invalid), naming what is wrong;
-    /// [`Kind::Busy`](portico_core::error::Kind::Busy) when there are too many, altogether or from that address.
+    /// [`Kind::Busy`](portico_core::error::Kind::Busy) if there are too many, in all or from that address.
     pub async fn register(&self, new: NewClient, from: Option<IpAddr>) -> Result<(Client, Option<SecretString>)> {
         self.limiter.registers(from)?;
         self.auth.admission().dynamic.admit(&new.redirect_uris)?;
         self.store_for(Requester::Stranger(from), move |store| store.register_client(&new)).await
     }
 
-    /// The one connection or workspace that a resource (RFC 8707) names, if it names one alone, as far as anybody may go
-    /// there.
+    /// Returns the one connection or workspace that a resource (RFC 8707) names, if it names exactly one, with the
+    /// widest scope there.
     ///
     /// # Errors
-    /// `invalid_target` when it is not one of this service.
+    /// `invalid_target` if it is not a resource of this service.
     pub fn target(&self, resource: &str) -> Result<Option<Rights>, GrantError> {
         grant::resource(resource, &self.tokens).map(|resource| resource.part())
     }
 
-    /// Keeps what the person of the session agreed to, and answers the code for the client.
+    /// Stores the consent of the session's person, and returns the code for the client.
     ///
     /// # Errors
-    /// [`Kind::Unauthenticated`](portico_core::error::Kind::Unauthenticated) when the session has ended,
-    /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) for more than it has.
+    /// [`Kind::Unauthenticated`](portico_core::error::Kind::Unauthenticated) if the session has ended,
+    /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) if it exceeds the session's rights.
     pub async fn approve(&self, session: &SecretString, approval: Approval) -> Result<SecretString> {
         let session = Digest::new(session.expose_secret());
         let (code, digest) = secret::mint(CODE_PREFIX)?;
@@ -215,7 +215,7 @@ impl Accounts {
         self.issue(client, next, move |store, next| store.refresh(&asked, next, narrow)).await
     }
 
-    /// What a client asks for of what it was granted.
+    /// Returns the function that narrows a grant to what the client asks for.
     fn narrowing(
         &self,
         scope: Option<String>,
@@ -225,10 +225,10 @@ impl Accounts {
         move |granted| authorization::narrow(granted, scope.as_deref(), resource.as_deref(), &tokens, admission)
     }
 
-    /// Ends the grant of a refresh token, or the life of an access token (RFC 7009).
+    /// Ends the grant of a refresh token, or revokes an access token (RFC 7009).
     ///
     /// # Errors
-    /// `invalid_client`; a token that is unknown is no failure.
+    /// `invalid_client`; an unknown token is not an error.
     pub async fn revoke(&self, client: ClientCredential, token: SecretString) -> Result<(), GrantError> {
         let claimant = Claimant::new(&client);
         let requester = Requester::Stranger(claimant.from);
@@ -239,21 +239,21 @@ impl Accounts {
             if revoked.map_err(refused)? {
                 return Ok(());
             }
-            // Whoever shows many that nobody was given, looks for one.
+            // A client that presents many unknown tokens is guessing.
             let quota = self.failures.count(claimant.from, None);
             return quota.map_or(Ok(()), |quota| Err(GrantError::throttled("too many unknown tokens", quota)));
         }
         let has_secret = client.secret.is_some();
         self.store_for(requester, move |store| store.judge_client(&client)).await?.map_err(refused)?;
         let client_id = claimant.id;
-        // A client without a secret has only said who it is.
+        // A client without a secret only claims its id.
         let principal = has_secret.then(|| client_id.clone());
         let audit_context = AuditContext { principal, ..AuditContext::clone(&self.audit_context) };
         self.auth.send(RevokeFor { client_id, token, audit_context }).await?
     }
 
-    /// Answers what `take` finds granted to the client with tokens. A second use has ended everything that came of
-    /// the first: that is in force when this returns.
+    /// Issues tokens for the grant that `take` finds. A second use of a code or refresh token ends everything
+    /// derived from the first: that is in force when this returns.
     async fn issue(
         &self,
         client: Claimant,
@@ -322,7 +322,7 @@ impl Accounts {
         self.changing(move |store| store.revoke_own_consent(&digest, grant)).await
     }
 
-    /// How many grants open nothing because clients of their kind are not admitted.
+    /// Returns the number of grants without effect, because clients of their kind are not admitted.
     pub async fn ineffective_grants(&self) -> Result<usize> {
         let admission = self.auth.admission();
         self.store(move |store| store.ineffective_grants(admission)).await

@@ -1,5 +1,4 @@
-//! A signed-in person: who it is and how far the session reaches. How a browser keeps the session's
-//! secret is not known here.
+//! A signed-in person, and the rights of the session. How a browser keeps the session's secret is not known here.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use portico_core::principal::Rights;
 pub const SESSION_IDLE: Duration = Duration::from_hours(2);
 /// A session ends after so long in any case.
 pub const SESSION_LIFETIME: Duration = Duration::from_hours(12);
-/// Sessions of one person at most. One more ends the one that was not used for longest.
+/// The maximal number of sessions of one person. One more ends the least recently used one.
 pub const MOST_SESSIONS: i64 = 50;
 
 /// Begins the secret of every visit without a session.
@@ -30,15 +29,15 @@ const VISIT_PREFIX: &str = "ptc_vi_";
 pub struct Session {
     /// The user's address.
     pub email: String,
-    /// What it opens: of the user's rights, what is left with those of the token that it began with.
+    /// Its rights: the user's, limited by those of the token that it began with.
     pub rights: Rights,
-    /// Whether it has all that the user has. Only such a session manages tokens.
+    /// Whether it has all rights of the user. Only such a session manages tokens.
     pub whole: bool,
-    /// The name of the token that it began with; none for a password.
+    /// The name of the token that it began with; `None` for a password.
     pub token: Option<String>,
     /// When that token ends, if it does.
     pub ends: Option<Timestamp>,
-    /// What that token opens at most; everything for a password.
+    /// The rights of that token; everything for a password.
     pub(crate) bound: Rights,
     pub(crate) user_id: i64,
     pub(crate) token_id: Option<Uuid>,
@@ -55,8 +54,7 @@ impl Session {
         self.whole && self.rights.administer()
     }
 
-    /// Refuses what only a session with all that its user has may do: a token that was narrowed
-    /// must not be a way to a wider one.
+    /// Refuses a session with less than all rights of its user: a narrowed token must not lead to a wider one.
     ///
     /// # Errors
     /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden).
@@ -68,7 +66,7 @@ impl Session {
             .hint("sign in with your password, or with a token that has all of your scope and connections"))
     }
 
-    /// Refuses everybody but administrators.
+    /// Refuses sessions of users who are not administrators.
     ///
     /// # Errors
     /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden).
@@ -77,8 +75,8 @@ impl Session {
         if self.administers() { Ok(()) } else { Err(Error::forbidden("this page is for administrators")) }
     }
 
-    /// A token made in a session that a token began is no more than that one, whatever the user has later,
-    /// and does not outlive it.
+    /// Limits a token made in a session that began with a token: it has no more rights than that one, whatever the
+    /// user has later, and does not outlive it.
     pub(crate) fn bound(&self, new: NewPat) -> NewPat {
         let expires_at = match (new.expires_at, self.ends) {
             (Some(asked), Some(ends)) => Some(asked.min(ends)),
@@ -88,16 +86,16 @@ impl Session {
     }
 }
 
-/// The secret of a visit without a session, for the sign-in page's own form.
+/// Makes the secret of a visit without a session, for the form of the sign-in page.
 ///
 /// # Errors
-/// When the system has no random octets.
+/// If the system has no random bytes.
 pub fn new_visit() -> Result<SecretString> {
     secret::mint(VISIT_PREFIX).map(|(visit, _)| visit)
 }
 
-/// The token that forms of the session or visit with this secret carry: it tells nothing about the
-/// secret, and nobody can make it without.
+/// Returns the token that forms carry for the session or visit with this secret: it does not reveal the secret, and
+/// cannot be made without it.
 pub fn form_token(secret: &SecretString) -> String {
     let whole = SecretString::from(format!("form:{}", secret.expose_secret()));
     URL_SAFE_NO_PAD.encode(Digest::new(whole.expose_secret()).octets())

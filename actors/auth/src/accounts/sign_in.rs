@@ -15,13 +15,13 @@ use portico_core::error::{Error, Kind, Result};
 const SESSION_PREFIX: &str = "ptc_se_";
 
 impl Accounts {
-    /// Signs a person in at that address, with a password or a personal access token, and answers the
-    /// secret of a fresh session and the address as it is kept. Unknown names, wrong passwords and names without
-    /// one take the same time.
+    /// Signs a person in at that address, with a password or a personal access token. Returns the secret of a new
+    /// session and the e-mail address as it is stored. Unknown names, wrong passwords and names without a password
+    /// take the same time.
     ///
     /// # Errors
-    /// [`Kind::Unauthenticated`] when the two do not belong together, which names whose address it is, if it is
-    /// anybody's; [`Kind::Busy`] after too many failures of that address, and when too many sign in at once.
+    /// [`Kind::Unauthenticated`] if the two do not match, with the user as the claimed identity if there is one;
+    /// [`Kind::Busy`] after too many failures of that address, and if too many sign in at once.
     pub async fn sign_in(
         &self,
         email: String,
@@ -46,12 +46,12 @@ impl Accounts {
             });
         }
         let name = email_key(&email);
-        // Whoever is not to be compared now, costs neither the store nor a core.
+        // An attempt that must wait costs neither the store nor a core meanwhile.
         let slot = self.limiter.acquire(&name, from).await?;
         let requester = Requester::Stranger(from);
         let found = self.store_for(requester, move |store| store.password(&name)).await?;
         let (own, kept) = found.map_or((None, None), |(own, kept)| (Some(own), kept));
-        // The slot goes with the work: whoever leaves meanwhile does not let another one begin.
+        // The slot is held by the work: a caller that leaves does not let another attempt start.
         let compared = tokio::task::spawn_blocking(move || {
             let fits = password::fits(&secret, kept.as_deref());
             (slot, kept.filter(|_| fits))
@@ -67,10 +67,10 @@ impl Accounts {
         Ok((session, own))
     }
 
-    /// The session in force that has this secret, which is shown from that address.
+    /// Returns the valid session with this secret, which is presented from that address.
     ///
     /// # Errors
-    /// [`Kind::Busy`] after too many that nobody was given.
+    /// [`Kind::Busy`] after too many unknown secrets.
     pub async fn session(&self, secret: &SecretString, from: Option<IpAddr>) -> Result<Option<Session>> {
         let digest = Digest::new(secret.expose_secret());
         let requester = if self.known.get(&digest).is_some() { Requester::Known } else { Requester::Stranger(from) };
@@ -98,7 +98,7 @@ impl Accounts {
     }
 }
 
-/// `refusal` of a sign-in at the address of this user, if it is anybody's.
+/// Adds the user to `refusal` as the claimed identity, if there is a user of that address.
 fn claimed(own: Option<&str>, refusal: Error) -> Error {
     match own {
         Some(own) => refusal.claimed(own),

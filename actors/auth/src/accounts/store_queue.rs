@@ -1,5 +1,6 @@
-//! The queue before the store, which does one thing at a time: known callers go first, strangers behind them in turns
-//! by address. The length of the queue is bounded, and so is the time in it: then the answer is that the store is slow.
+//! The queue for the store, which runs one operation at a time: known callers go first, strangers after them in
+//! turns by address. The length of the queue and the time in it are limited: beyond them the error is that the
+//! store is slow.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -12,27 +13,27 @@ use crate::limits::{ClientAddress, network};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::mutex::lock;
 
-/// Those who are known and wait, at most.
+/// The maximal number of known callers that wait.
 const WAITING: usize = 1024;
-/// Strangers who wait, at most.
+/// The maximal number of strangers that wait.
 const STRANGERS: usize = 64;
-/// Strangers of one address who wait, at most.
+/// The maximal number of strangers of one address that wait.
 const STRANGERS_OF_ADDRESS: usize = 16;
 /// How long one waits at most.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// When another attempt is worth it.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// For whom something is done at the store.
+/// The caller of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Requester {
-    /// Somebody who is known, or the service itself.
+    /// A known caller, or the service itself.
     Known,
-    /// Anybody, at that address.
+    /// A stranger at that address.
     Stranger(ClientAddress),
 }
 
-/// Who is at the store, and who waits. Cheap to clone.
+/// The current and the waiting callers of the store. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct StoreQueue {
     state: Arc<Mutex<State>>,
@@ -55,7 +56,7 @@ struct State {
 /// The right to use the store, until it is dropped.
 pub(crate) struct StoreSlot {
     queue: StoreQueue,
-    /// Whether it was given to somebody.
+    /// Whether it was given to a caller.
     runs: bool,
 }
 
@@ -75,8 +76,8 @@ impl StoreQueue {
     /// Waits for the slot.
     ///
     /// # Errors
-    /// At once when too many wait: [`Kind::Busy`] for strangers, [`Kind::Unavailable`] for those who are known;
-    /// [`Kind::Unavailable`] when it does not come in time.
+    /// At once if too many wait: [`Kind::Busy`] for strangers, [`Kind::Unavailable`] for known callers;
+    /// [`Kind::Unavailable`] if it does not come in time.
     pub(crate) async fn take(&self, requester: Requester) -> Result<StoreSlot> {
         let waiting = {
             let mut state = self.lock();
@@ -88,7 +89,7 @@ impl StoreQueue {
         };
         match timeout(self.patience, waiting).await {
             Ok(Ok(slot)) => Ok(slot),
-            // Displaced by somebody who waits for less.
+            // Displaced by a caller with fewer waiting requests.
             Ok(Err(_)) => Err(crowded()),
             Err(_) => Err(slow()),
         }
@@ -107,7 +108,7 @@ impl State {
             Requester::Stranger(place) => {
                 let place = place.map(network);
                 let own = self.strangers.count_of(place);
-                // Whoever sends many makes room for whoever sends few.
+                // An address with many requests makes room for one with few.
                 let has_room = own < STRANGERS_OF_ADDRESS
                     && (self.strangers.len() < STRANGERS || self.strangers.displace(own + 1).is_some());
                 if !has_room {
@@ -119,7 +120,7 @@ impl State {
         Ok(given)
     }
 
-    /// Gives the slot to the next one who still waits.
+    /// Gives the slot to the next caller that still waits.
     fn pass_on(&mut self, queue: &StoreQueue) {
         while let Some(next) = self.known.pop().or_else(|| self.strangers.pop()) {
             match next.send(StoreSlot { queue: queue.clone(), runs: true }) {

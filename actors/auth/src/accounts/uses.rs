@@ -1,5 +1,5 @@
-//! When personal access tokens were last used: noted in memory by whoever judges them, and carried
-//! to the store now and then, so that no call waits for a disk.
+//! When personal access tokens were last used: recorded in memory when they are verified, and written to the store
+//! at intervals, so that no call waits for a disk.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,8 +8,8 @@ use crate::clock::Timestamp;
 use crate::secret::Digest;
 use portico_core::mutex::lock;
 
-/// Shared between the one who notes and the one who carries. Each entry is a token that was found
-/// valid, so there are never more than the store has tokens.
+/// Shared between the recorder and the writer. Each entry is a token that was valid, so there are never more
+/// entries than the store has tokens.
 #[derive(Clone, Debug, Default)]
 pub struct Uses(Arc<Mutex<HashMap<Digest, Timestamp>>>);
 

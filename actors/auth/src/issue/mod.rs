@@ -1,4 +1,4 @@
-//! Access tokens are issued here, and the keys published that verify them.
+//! Issues access tokens, and publishes the keys that verify them.
 
 pub(crate) mod published;
 pub(crate) mod token_issuer;

@@ -1,4 +1,4 @@
-//! The public keys, for whoever verifies our tokens.
+//! Publishes the public keys that verify our tokens.
 
 use actix::{Handler, Message};
 
@@ -6,8 +6,8 @@ use crate::actor::AuthActor;
 use crate::sync::lookup::StoreUnavailable;
 use portico_core::error::{Error, Result};
 
-/// Asks for the JWK set (RFC 7517 §5) of every key that verifies now. There is none before the store
-/// was read for the first time.
+/// Asks for the JWK set (RFC 7517 §5) of every key that verifies now. Fails until the store was read for the first
+/// time.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<serde_json::Value>")]
 pub struct Jwks;

@@ -1,4 +1,4 @@
-//! Access tokens are made here: no more than their subjects have now.
+//! Makes access tokens, limited to their subjects' current rights.
 
 use crate::actor::AuthActor;
 use crate::oauth::grant::{AccessToken, GrantError, TokenSpec, narrowed_scope, no_target, resource};
@@ -6,12 +6,12 @@ use crate::verify::token::AccessTokenClaims;
 use portico_core::principal::{Rights, Scope};
 
 impl AuthActor {
-    /// The access token for `spec`, with no more than its subject has now: the one way by which tokens are made,
-    /// whatever the grant.
+    /// Returns the access token for `spec`, with no more than its subject's current rights. All grants make their
+    /// tokens here.
     ///
     /// # Errors
-    /// `invalid_grant` when the subject is removed or disabled, `invalid_scope` and
-    /// `invalid_target` for more than it has, `server_error` when no key signs.
+    /// `invalid_grant` if the subject is removed or disabled, `invalid_scope` and `invalid_target` for more than it
+    /// has, `server_error` if no key signs.
     pub(crate) fn issue_token(&self, spec: &TokenSpec) -> Result<AccessToken, GrantError> {
         let unknown = || GrantError::new("invalid_grant", "the account behind this grant is removed or disabled");
         let holder = self.snapshot.holder(&spec.subject).ok_or_else(unknown)?;
@@ -26,7 +26,7 @@ impl AuthActor {
             rights = rights.intersection(&part);
         }
         let scope = granted_scope(given(spec.scope.as_deref()), rights.widest())?;
-        // A token names what it opens: connections that are added later are not among them.
+        // A token names its connections: those added later are not included.
         let named = Rights::only(self.settings.connections.iter().copied(), Scope::Admin);
         let rights = if rights.is_all() { rights.intersection(&named) } else { rights }.up_to(scope);
         let issue = AccessTokenClaims {
@@ -39,13 +39,13 @@ impl AuthActor {
         let token = match self.snapshot.signing_key() {
             None => Err("the store has no signing key; make one with `portico key rotate`".to_owned()),
             Some(key) => {
-                // What is issued in the second in which those from before have ended is none of them.
+                // A token issued in the same second in which earlier ones ended must not count as one of them.
                 let issued = self.tokens.issue(key, self.settings.clock.now().time().max(holder.since), &issue);
                 issued.map_err(|error| error.cause().unwrap_or(&error.message).to_owned())
             }
         };
         let token = token.map_err(|cause| {
-            // While the store is away that is told already.
+            // An outage of the store was reported already.
             if !self.store_failed {
                 self.report_store_failure(cause);
             }
@@ -60,7 +60,7 @@ fn given(parameter: Option<&str>) -> Option<&str> {
     parameter.filter(|value| !value.is_empty())
 }
 
-/// What is asked for, if all of it is within `most`.
+/// Returns the requested scope, if all of it is within `most`.
 fn granted_scope(asked: Option<&str>, most: Scope) -> Result<Scope, GrantError> {
     asked.map_or(Ok(most), |asked| narrowed_scope(asked, most))
 }

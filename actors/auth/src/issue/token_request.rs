@@ -1,4 +1,4 @@
-//! Access tokens are issued here and nowhere else, whatever the grant.
+//! Requests for access tokens, of every grant type.
 
 use std::time::Instant;
 
@@ -61,7 +61,7 @@ impl CredentialQuery for TokenRequest {
     }
 }
 
-/// Asks for an access token for what is known to be agreed to: who asks has judged that.
+/// Asks for an access token for something that was agreed to; the caller has checked that.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<AccessToken, GrantError>")]
 pub struct IssueToken(pub TokenSpec);

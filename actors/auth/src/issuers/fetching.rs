@@ -19,8 +19,8 @@ impl AuthActor {
         self.issuers.iter().position(|issuer| issuer.name() == claimed)
     }
 
-    /// Looks for newer keys of the issuer. Completes when there may be some; `None` when there is
-    /// nothing to wait for.
+    /// Starts to fetch newer keys of the issuer. Returns a receiver that completes when there may be some; `None`
+    /// if there is nothing to wait for.
     pub(crate) fn look_for_keys(&mut self, index: usize, context: &Context<Self>) -> Option<oneshot::Receiver<()>> {
         let now = self.settings.clock.now().time();
         let issuer = self.issuers.get_mut(index)?;
@@ -45,7 +45,7 @@ impl Handler<Fetched> for AuthActor {
         let now = self.settings.clock.now().time();
         let Some(issuer) = self.issuers.get_mut(index) else { return };
         match issuer.fetched(keys, now) {
-            // What was signed with a key that is gone must not be remembered.
+            // Verdicts on signatures of removed keys must not stay in the cache.
             Ok(()) => self.cache.clear(),
             Err(cause) => {
                 let issuer = issuer.name().to_owned();

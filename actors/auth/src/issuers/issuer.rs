@@ -1,5 +1,5 @@
-//! Issuers besides our own whose access tokens open connections here: what they are trusted with,
-//! and what one of their tokens says. How their keys are fetched is not here, see `jwks`.
+//! Trusted issuers of access tokens besides our own: what they are trusted with, and how their tokens are
+//! interpreted. Their keys are fetched in `jwks`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,12 +35,12 @@ const WAITING: usize = 256;
 /// Characters of a subject, and of a token's id, at most.
 const LONGEST_TEXT: usize = 256;
 
-/// Whom to trust, and with what.
+/// A trusted issuer, and what it is trusted with.
 #[derive(Clone, Debug)]
 pub struct TrustedIssuer {
     /// `iss` of its tokens, compared as it is.
     pub issuer: String,
-    /// What its tokens are verified with.
+    /// The keys that verify its tokens.
     pub keys: IssuerKeys,
     /// `aud` that its tokens must name. Without one they must name this service or an endpoint of it.
     pub audience: Option<String>,
@@ -54,30 +54,29 @@ pub struct TrustedIssuer {
     pub subject_claim: String,
     /// The connections and workspaces that its tokens reach at most.
     pub reach: Rights,
-    /// The widest scope of its tokens. A token without a scope of its own has this one.
+    /// The widest scope of its tokens. A token without a scope claim has this one.
     pub scope: Option<Scope>,
     /// `typ` of its access tokens, one of these. A token without one is of the type `JWT`.
     pub types: Vec<String>,
     /// How far away a token's end may be, from now and from its beginning.
     pub max_age: Duration,
-    /// What of its word counts in databases.
+    /// Which of its claims are used in databases.
     pub identity: Option<IssuerIdentity>,
 }
 
 impl TrustedIssuer {
-    /// `typ` of access tokens, unless configured: that of RFC 9068, and the one that issuers from before
-    /// write.
+    /// The default `typ` of access tokens: that of RFC 9068, and the one that issuers from before write.
     pub const DEFAULT_TYPES: [&str; 2] = ["at+jwt", "JWT"];
     /// How far away a token's end may be, unless configured.
     pub const DEFAULT_MAX_AGE: Duration = Duration::from_hours(24);
 }
 
-/// What of an issuer's word counts for its callers' roles in databases, and is told there.
+/// Which of an issuer's claims select its callers' roles in databases, and are readable there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssuerIdentity {
     /// The claims that databases may read, and that a connection's own rules find roles by.
     pub claims: Vec<String>,
-    /// The claim that tells the role, before a connection's own rules.
+    /// The claim that selects the role, before a connection's own rules.
     pub claim: Option<RoleClaim>,
 }
 
@@ -86,11 +85,11 @@ pub struct IssuerIdentity {
 pub enum IssuerKeys {
     /// One that never changes.
     Fixed(IssuerKey),
-    /// Those of the JWK set (RFC 7517 §5) at this address.
+    /// The keys of the JWK set (RFC 7517 §5) at this address.
     Url(String),
 }
 
-/// One public key: what it signs with is its own matter, never the token's.
+/// One public key: its algorithm is a property of the key, never of the token.
 #[derive(Clone, Debug)]
 pub struct IssuerKey(PublicKey);
 
@@ -117,7 +116,7 @@ impl TrustedIssuer {
 /// A trusted issuer with the keys that are known of it now.
 pub(crate) struct Issuer {
     settings: TrustedIssuer,
-    /// By `kid`; empty where the set names none.
+    /// By `kid`; empty if the set has none.
     keys: HashMap<String, VerifyingKey>,
     fetched_at: Option<Timestamp>,
     next_fetch: Option<Timestamp>,
@@ -138,12 +137,12 @@ impl Issuer {
         &self.settings.issuer
     }
 
-    /// Takes over what its tokens reach at most.
+    /// Sets the maximal rights of its tokens.
     pub(crate) fn set_reach(&mut self, reach: Rights) {
         self.settings.reach = reach;
     }
 
-    /// Who shows this token at `endpoint`, and until when that holds without another look.
+    /// Verifies a token presented at `endpoint`. Returns the principal, and how long the verdict may be cached.
     pub(crate) fn verify(
         &self,
         token: &str,
@@ -190,7 +189,7 @@ impl Issuer {
         let principal = Principal {
             credential,
             claims: self.asserted(&members)?,
-            // No subject of another issuer is ever taken for one of ours, nor for a service account.
+            // A subject of another issuer must never equal one of ours, nor a service account.
             subject: format!("{}#{subject}", self.settings.issuer),
             rights: named.intersection(&for_us).intersection(&self.settings.reach).up_to(scope),
             validity: Validity::default(),
@@ -199,7 +198,7 @@ impl Issuer {
         Ok((principal, keys_until.map_or(until, |end| end.min(until))))
     }
 
-    /// What counts here of the claims: what the issuer's own table names, and nothing else.
+    /// Returns the claims that are used here: only those that the issuer's own table names.
     fn asserted(&self, members: &Map<String, Value>) -> Result<principal::Claims, Refusal> {
         let mut asserted = Asserted::default();
         let Some(identity) = &self.settings.identity else { return Ok(asserted.into()) };
@@ -218,7 +217,7 @@ impl Issuer {
         if misleads { Err(Refusal::Misleading) } else { Ok(asserted.into()) }
     }
 
-    /// Until when the keys are used that were fetched last; `None` where they are not fetched.
+    /// Returns how long the fetched keys are used; `None` if they are not fetched.
     fn keys_until(&self) -> Option<Timestamp> {
         self.fetched_at.map(|fetched| fetched.after(LONGEST_USE))
     }
@@ -248,7 +247,7 @@ impl Issuer {
             && self.fetched_at.is_none_or(|fetched| now >= fetched.after(FRESH))
     }
 
-    /// Begins to fetch the keys, unless that was done a moment ago. `done` is called with what came.
+    /// Starts to fetch the keys, unless that was done a moment ago. `done` is called with the result.
     pub(crate) fn fetch(&mut self, client: &reqwest::Client, now: Timestamp, done: impl FnOnce(Keys) + 'static) {
         let IssuerKeys::Url(url) = &self.settings.keys else { return };
         if self.fetching || self.next_fetch.is_some_and(|next| now < next) {
@@ -256,7 +255,7 @@ impl Issuer {
         }
         self.fetching = true;
         let (client, url) = (client.clone(), url.clone());
-        // A task of its own: whatever the other side does, nobody who is known already waits for it.
+        // A task of its own: however the other side behaves, known callers do not wait for it.
         actix::spawn(async move {
             done(jwks::fetch(&client, &url).await);
         });
@@ -272,7 +271,7 @@ impl Issuer {
         Some(wait)
     }
 
-    /// What is told of a failure to fetch the keys.
+    /// Returns the text for a failure to fetch the keys.
     fn told(&self, cause: String, now: Timestamp) -> String {
         match self.fetched_at.filter(|fetched| now >= fetched.after(LONGEST_USE)) {
             Some(fetched) => {
@@ -285,8 +284,7 @@ impl Issuer {
         }
     }
 
-    /// Takes over what was fetched; after a failure the keys that are known stay. The failure's
-    /// cause is for the log.
+    /// Takes over fetched keys; after a failure the known keys stay in use. The failure's cause is for the log.
     pub(crate) fn fetched(&mut self, keys: Keys, now: Timestamp) -> std::result::Result<(), String> {
         self.fetching = false;
         self.waiting.clear();
@@ -303,7 +301,7 @@ fn is_short(text: &str) -> bool {
     text.chars().count() <= LONGEST_TEXT
 }
 
-/// Whether some text within a value could be shown as another one.
+/// Returns true if a text within a value could be displayed as another one.
 fn misleads(value: &Value) -> bool {
     match value {
         Value::String(text) => name::has_control_or_bidi_characters(text),
@@ -315,8 +313,8 @@ fn misleads(value: &Value) -> bool {
     }
 }
 
-/// A claim as far as it counts: an e-mail address does where its issuer has verified it (`OpenID` Connect
-/// Core §5.1). Who may choose one freely would choose another person's.
+/// Returns a claim if it may be used: an e-mail address only if its issuer has verified it (`OpenID` Connect Core
+/// §5.1). A caller who could choose it freely would choose another person's.
 fn counted<'c>(members: &'c Map<String, Value>, name: &str) -> Result<Option<&'c Value>, Refusal> {
     let value = members.get(name);
     if name == "email" && value.is_some() && members.get("email_verified") != Some(&Value::Bool(true)) {
@@ -325,14 +323,14 @@ fn counted<'c>(members: &'c Map<String, Value>, name: &str) -> Result<Option<&'c
     Ok(value)
 }
 
-/// Whether this can be an access token, by what it claims: its `typ` may be `JWT`, as those of all other
-/// kinds may.
+/// Returns true if this can be an access token by its claims: its `typ` may be `JWT`, as that of all other kinds
+/// may.
 ///
-/// Security events and logout tokens have `events` (RFC 8417 §2.2, `OpenID` Connect Back-Channel Logout
-/// §2.4). An ID token has a hash of the access token or code that came with it (`OpenID` Connect Core
-/// §3.1.3.6, §3.3.2.11), and a `nonce`; that one some issuers write into access tokens too, but then with
-/// a scope. And two issuers that are much in use say the kind in a claim of their own: `token_use` is
-/// `access` or `id` (Amazon Cognito), `typ` is `Bearer`, `ID`, `Refresh`, `Offline` or `Logout` (Keycloak).
+/// Security events and logout tokens have `events` (RFC 8417 §2.2, `OpenID` Connect Back-Channel Logout §2.4). An
+/// ID token has a hash of the access token or code that came with it (`OpenID` Connect Core §3.1.3.6, §3.3.2.11),
+/// and a `nonce`; some issuers also write a nonce into access tokens, but then with a scope. Two widely used
+/// issuers state the kind in a claim of their own: `token_use` is `access` or `id` (Amazon Cognito), `typ` is
+/// `Bearer`, `ID`, `Refresh`, `Offline` or `Logout` (Keycloak).
 fn is_access_token(members: &Map<String, Value>, scope_claim: &str) -> bool {
     let has = |name: &str| members.contains_key(name);
     let says = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! The JWK sets of trusted issuers (RFC 7517 §5), over the network: bounded in time and size. What
-//! their keys are good for is not known here.
+//! Fetches the JWK sets of trusted issuers (RFC 7517 §5): limited in time and size. What the keys are used for is
+//! not known here.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const LARGEST: usize = 256 * 1024;
 /// Keys of a set that are looked at.
 const MOST_KEYS: usize = 100;
 
-/// Keys by `kid`, or for the log why there are none.
+/// Keys by `kid`, or the cause for the log.
 pub(crate) type Keys = std::result::Result<Vec<(String, PublicKey)>, String>;
 
 /// See [`TrustedIssuer::check_url`](crate::TrustedIssuer::check_url).
@@ -34,7 +34,7 @@ pub(crate) fn check_url(address: &str) -> Result<()> {
     if allowed && plain && url.has_host() { Ok(()) } else { Err(wrong()) }
 }
 
-/// What JWK sets are fetched with. No redirect is followed: it could lead to anywhere.
+/// Returns the HTTP client for JWK sets. It follows no redirects: they could lead anywhere.
 pub(crate) fn client() -> Result<reqwest::Client> {
     let built = reqwest::Client::builder()
         .redirect(Policy::none())
@@ -60,7 +60,7 @@ pub(crate) async fn fetch(client: &reqwest::Client, url: &str) -> Keys {
     read(&body)
 }
 
-/// The error and what lies behind it, in one line.
+/// Returns the error and its causes, in one line.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
@@ -71,7 +71,7 @@ fn causes(error: &dyn std::error::Error) -> String {
     words
 }
 
-/// The keys of a set that can verify what we accept; others are left aside (RFC 7517 §5).
+/// Returns the keys of a set that can verify accepted algorithms; others are ignored (RFC 7517 §5).
 fn read(body: &[u8]) -> Keys {
     let set: Value = serde_json::from_slice(body).map_err(|error| format!("the answer is not JSON: {error}"))?;
     let keys =

@@ -1,4 +1,4 @@
-//! What keys are in DER (X.690): which algorithm a public key is for, and what lies within an envelope.
+//! Reads keys in DER (X.690): the algorithm of a public key, and the content of an envelope.
 
 use secrecy::SecretSlice;
 use x509_cert::der::asn1::{ObjectIdentifier, OctetStringRef, UintRef};
@@ -13,7 +13,7 @@ const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7
 /// `rsaEncryption` (RFC 8017 appendix A.1).
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 
-/// What a `SubjectPublicKeyInfo` (RFC 5280 §4.1) holds.
+/// The content of a `SubjectPublicKeyInfo` (RFC 5280 §4.1).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Spki<'a> {
     /// The 32 octets of an Ed25519 key.

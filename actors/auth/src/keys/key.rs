@@ -1,5 +1,4 @@
-//! Keys that sign access tokens: making, loading and publishing them. What is signed is not here,
-//! see `verify/token.rs`.
+//! Keys that sign access tokens: making, loading and publishing them. Signing itself is in `verify/token.rs`.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +22,10 @@ use crate::keys::der::{self, Spki};
 use crate::secret;
 use portico_core::error::{Error, Result};
 
-/// What a key signs with. It belongs to the key: a token's own `alg` is only compared with it.
+/// The algorithm of a key. It belongs to the key: a token's own `alg` is only compared with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Ed25519 (RFC 8037): what new keys use.
+    /// Ed25519 (RFC 8037): the algorithm of new keys.
     EdDsa,
     /// ECDSA on P-256 with SHA-256 (RFC 7518 §3.4).
     Es256,
@@ -82,8 +81,8 @@ pub(crate) enum NistCurve {
 }
 
 impl PublicKey {
-    /// Derives it from the private part. Not through `Jwk::from_encoding_key`: that one takes
-    /// Ed25519 keys of one length only.
+    /// Derives the public key from the private one. Not by `Jwk::from_encoding_key`, which accepts Ed25519 keys of
+    /// one length only.
     pub(crate) fn from_private(algorithm: Algorithm, private: &[u8]) -> Result<Self> {
         let from = &DEFAULT_PROVIDER.key_utils;
         let text = |octets: Vec<u8>| URL_SAFE_NO_PAD.encode(octets);
@@ -106,8 +105,8 @@ impl PublicKey {
         Ok(URL_SAFE_NO_PAD.encode(Sha256::digest(json)))
     }
 
-    /// Reads the public members of a JWK (RFC 7517 §4) and no others. `None` for keys of other kinds,
-    /// and for RSA keys of less than 2048 bits.
+    /// Reads only the public members of a JWK (RFC 7517 §4). Returns `None` for keys of other kinds, and for RSA
+    /// keys of less than 2048 bits.
     pub(crate) fn from_jwk(jwk: &Value) -> Option<Self> {
         let text = |member: &str| jwk.get(member).and_then(Value::as_str).map(str::to_owned);
         let key = match (text("kty")?.as_str(), text("crv").as_deref()) {
@@ -168,7 +167,7 @@ impl PublicKey {
     }
 }
 
-/// A key as it was made, on its way into the store.
+/// A newly made key, on its way into the store.
 pub(crate) struct NewKey {
     pub(crate) kid: String,
     pub(crate) algorithm: Algorithm,
@@ -203,7 +202,7 @@ impl NewKey {
         Self::from_private(algorithm, private)
     }
 
-    /// The Ed25519 key with this seed, in the one form of PKCS #8 that RFC 8410 §7 gives it.
+    /// Makes the Ed25519 key with this seed, in the only PKCS #8 form of RFC 8410 §7.
     pub(crate) fn ed25519(seed: &[u8; 32]) -> Result<Self> {
         /// SEQUENCE { version 0, SEQUENCE { id-Ed25519 }, OCTET STRING { OCTET STRING of 32 } }
         const BEFORE_THE_SEED: [u8; 16] =
@@ -246,7 +245,7 @@ pub(crate) struct VerifyingKey {
     pub(crate) algorithm: Algorithm,
     pub(crate) public: PublicKey,
     pub(crate) decoding: DecodingKey,
-    /// Since when it signs nothing new.
+    /// When it stopped signing.
     pub(crate) retired_at: Option<Timestamp>,
 }
 

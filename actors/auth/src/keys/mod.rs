@@ -1,4 +1,4 @@
-//! Keys: what tokens are signed and verified with, and what private keys are encrypted with.
+//! Keys for signing and verifying tokens, and for encrypting private keys.
 
 pub(crate) mod der;
 pub(crate) mod key;

@@ -1,5 +1,4 @@
-//! Encryption of private keys at rest: AES-256-GCM with a key that the store does not hold. Where
-//! that key comes from is the configuration's business.
+//! Encrypts private keys at rest: AES-256-GCM with a key that is not in the store but comes from the configuration.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use secrecy::{ExposeSecret, SecretSlice};
 use crate::secret;
 use portico_core::error::{Error, Result};
 
-/// The key that private keys in the store are encrypted with. Its `Debug` prints nothing of it.
+/// The key that private keys in the store are encrypted with. `Debug` prints nothing of it.
 #[derive(Clone)]
 pub struct StoreKey(Arc<SecretSlice<u8>>);
 
@@ -63,7 +62,7 @@ pub(crate) fn seal(key: &StoreKey, kid: &str, private: &[u8]) -> Result<Vec<u8>>
     Ok([nonce.as_slice(), &text].concat())
 }
 
-/// Takes back [`seal`].
+/// Decrypts what [`seal`] has encrypted.
 ///
 /// # Errors
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) without a key, or with another one.

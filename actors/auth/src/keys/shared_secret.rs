@@ -1,6 +1,6 @@
-//! Keys that every process on one store has, also after a restart, and nobody else: for what clients
-//! carry for us. They are derived (HKDF, RFC 5869) from the private part of the key that signs, so that
-//! nothing more has to be kept, encrypted and backed up, and whoever rotates the one replaces the others.
+//! Keys that only the processes on one store have, also after a restart: for data that clients carry for us. They
+//! are derived (HKDF, RFC 5869) from the private part of the signing key, so that no further key has to be stored,
+//! encrypted and backed up, and rotating the signing key replaces them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +15,10 @@ use portico_core::error::{Error, Kind, Result};
 /// Octets of a derived key.
 const LENGTH: usize = 32;
 
-/// Keeps these keys apart from whatever else is ever derived from the same private key.
+/// Separates these keys from any others derived from the same private key.
 const SALT: &[u8] = b"portico: keys that processes on one store share";
 
-/// What the keys are derived from, as the store held it when it was last read. Its `Debug` prints
-/// nothing of it.
+/// The secret that keys are derived from, as of the last reading of the store. `Debug` prints nothing of it.
 #[derive(Clone, Default)]
 pub struct SharedSecret(Arc<ArcSwapOption<Prk>>);
 
@@ -29,10 +28,10 @@ impl SharedSecret {
         Self(Arc::new(ArcSwapOption::from_pointee(extract(private))))
     }
 
-    /// The key for one purpose. Who needs one for another gives that another name.
+    /// Returns the key for one purpose. Each purpose has a name of its own.
     ///
     /// # Errors
-    /// [`Kind::Unavailable`] before the store was read for the first time.
+    /// [`Kind::Unavailable`] until the store was read for the first time.
     pub fn key(&self, purpose: &str) -> Result<Zeroizing<[u8; LENGTH]>> {
         let secret = self.0.load();
         let secret = secret.as_ref().ok_or_else(|| {
@@ -48,7 +47,7 @@ impl SharedSecret {
         Ok(key)
     }
 
-    /// The key that signs is another one now; without one, nothing changes.
+    /// Replaces the secret after a change of the signing key; without one, nothing changes.
     pub(crate) fn replace(&self, secret: Option<&Prk>) {
         if let Some(secret) = secret {
             self.0.store(Some(Arc::new(secret.clone())));
@@ -62,7 +61,7 @@ impl fmt::Debug for SharedSecret {
     }
 }
 
-/// What keys are derived from, for a private key.
+/// Returns the secret for a private key, from which keys are derived.
 pub(crate) fn extract(private: &[u8]) -> Prk {
     Salt::new(HKDF_SHA256, SALT).extract(private)
 }

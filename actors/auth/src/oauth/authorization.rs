@@ -1,5 +1,5 @@
-//! What a person grants to a client, and how the client turns it into tokens: authorization codes
-//! (RFC 6749 §4.1) bound to PKCE (RFC 7636), and refresh tokens in families (RFC 9700 §4.14).
+//! A person's grant to a client, and its exchange for tokens: authorization codes (RFC 6749 §4.1) bound to PKCE
+//! (RFC 7636), and refresh tokens in families (RFC 9700 §4.14).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -34,14 +34,14 @@ pub(crate) const CODE_PREFIX: &str = "ptc_ac_";
 /// Begins every refresh token.
 pub(crate) const REFRESH_PREFIX: &str = "ptc_rt_";
 
-/// What a person agreed to.
+/// What a person has agreed to.
 #[derive(Clone, Debug)]
 pub struct Approval {
     /// The client's id.
     pub client_id: String,
     /// The client's name, as the person was shown it.
     pub client_name: String,
-    /// Where the answer goes; already matched with the client's addresses.
+    /// The redirect URI of the answer; already matched with the client's.
     pub redirect_uri: String,
     /// The PKCE challenge, made with S256.
     pub challenge: String,
@@ -51,10 +51,10 @@ pub struct Approval {
     pub resource: Option<String>,
 }
 
-/// Who asks at the token endpoint. Its `Debug` never prints the secret.
+/// The credential of a client at the token endpoint. `Debug` never prints the secret.
 #[derive(Clone, Debug)]
 pub struct ClientCredential {
-    /// Where the client is; `None` where that is not known.
+    /// The client's address; `None` if unknown.
     pub from: Option<IpAddr>,
     /// The client's id.
     pub client_id: String,
@@ -84,7 +84,7 @@ pub struct RefreshTokenRequest {
     pub client: ClientCredential,
     /// The refresh token.
     pub token: SecretString,
-    /// Narrows the access token; the grant stays what it is.
+    /// Narrows the access token; the grant is unchanged.
     pub scope: Option<String>,
     /// Narrows the access token to this resource.
     pub resource: Option<String>,
@@ -97,17 +97,17 @@ pub struct IssuedTokens {
     pub access: AccessToken,
     /// The refresh token that takes the place of any before it.
     pub refresh: SecretString,
-    /// Whose it is.
+    /// The person who gave it.
     pub subject: String,
 }
 
-/// What a person has allowed a client: a grant in force.
+/// A person's consent to a client: a grant in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Consent {
     /// Names it for ever.
     pub id: Uuid,
-    /// Who has allowed it.
+    /// The person who gave it.
     pub email: String,
     /// The client's id.
     pub client_id: String,
@@ -115,7 +115,7 @@ pub struct Consent {
     pub client_kind: Option<ClientKind>,
     /// The client's name.
     pub client_name: String,
-    /// What it opens now: no more than the person has, and the token that they signed in with.
+    /// Its current rights: no more than the person has, and the token that they signed in with.
     #[serde(flatten, serialize_with = "with_connections")]
     pub rights: Rights,
     /// When it was given.
@@ -126,7 +126,7 @@ pub struct Consent {
     pub expires_at: Timestamp,
 }
 
-/// What a code or a refresh token was found to open.
+/// What a code or a refresh token grants.
 pub(crate) struct Granted {
     pub(crate) grant: Uuid,
     pub(crate) subject: String,
@@ -142,21 +142,21 @@ impl fmt::Debug for Granted {
     }
 }
 
-/// Characters of what is random in a secret.
+/// The number of random characters in a secret.
 const RANDOM: usize = 43;
 
-/// The next refresh token of a grant. All of one grant begin alike, so that one that was replaced is known
-/// without being kept. Its `Debug` prints nothing of it.
+/// The next refresh token of a grant. All of one grant have the same prefix, so that a replaced one is recognised
+/// without being stored. `Debug` prints nothing of it.
 #[derive(Debug)]
 pub(crate) struct NextRefresh {
     pub(crate) secret: SecretString,
     pub(crate) digest: Digest,
-    /// Of what all of its line have in common.
+    /// The digest of the common prefix.
     pub(crate) line: Digest,
 }
 
 impl NextRefresh {
-    /// The one behind `before`, or the first of a line.
+    /// Makes the successor of `before`, or the first of a line.
     pub(crate) fn mint(before: Option<&SecretString>) -> Result<Self> {
         let (first, _) = secret::mint(REFRESH_PREFIX)?;
         let (own, _) = secret::mint("")?;
@@ -166,7 +166,7 @@ impl NextRefresh {
     }
 }
 
-/// What a refresh token has in common with the others of its line; `None` for one of an older program.
+/// Returns the common prefix of a refresh token's line; `None` for a token of an older version.
 fn stem(token: &SecretString) -> Option<&str> {
     let whole = token.expose_secret();
     let length = REFRESH_PREFIX.len() + RANDOM;
@@ -178,8 +178,8 @@ pub(crate) fn line_of(token: &SecretString) -> Option<Digest> {
     stem(token).map(Digest::new)
 }
 
-/// What of `granted` is asked for: a scope and a resource (RFC 8707 §2.2) within it. A client that is not
-/// admitted any more gets nothing.
+/// Narrows `granted` to a requested scope and resource (RFC 8707 §2.2) within it. A client that is no longer
+/// admitted gets nothing.
 pub(crate) fn narrow(
     granted: Granted,
     scope: Option<&str>,
@@ -214,7 +214,7 @@ pub fn is_challenge(text: &str) -> bool {
     text.len() == 43 && URL_SAFE_NO_PAD.decode(text).is_ok_and(|octets| octets.len() == 32)
 }
 
-/// Whether `verifier` is the one that `challenge` was made from (RFC 7636 §4.6).
+/// Returns true if `challenge` was made from `verifier` (RFC 7636 §4.6).
 pub(crate) fn verifies(challenge: &str, verifier: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~');
     (43..=128).contains(&verifier.len())

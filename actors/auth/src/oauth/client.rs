@@ -43,7 +43,7 @@ impl ClientKind {
         }
     }
 
-    /// How a client became known of which the store keeps that word and those addresses.
+    /// Returns the kind of a client in the store, from its stored kind and redirect URIs.
     pub(crate) fn of_kept(word: &str, redirect_uris: &[String]) -> Self {
         match word {
             "dynamic" if are_known(redirect_uris) => Self::Known,
@@ -52,11 +52,11 @@ impl ClientKind {
         }
     }
 
-    /// How the client of a grant became known, where `word` and `redirect_uris` are what the store keeps of it; `None`
-    /// where it is not known any more.
+    /// Returns the kind of a grant's client, from what the store has of it in `word` and `redirect_uris`; `None` if
+    /// the client is no longer known.
     pub(crate) fn of_grant(client_id: &str, word: Option<String>, redirect_uris: Option<String>) -> Option<Self> {
         match word {
-            // What cannot be read is known to nobody.
+            // Unreadable redirect URIs count as none.
             Some(word) => {
                 let uris = redirect_uris.and_then(|uris| serde_json::from_str::<Vec<String>>(&uris).ok());
                 Some(Self::of_kept(&word, &uris.unwrap_or_default()))
@@ -74,19 +74,19 @@ fn are_known(redirect_uris: &[String]) -> bool {
 /// Which clients may register themselves (RFC 7591).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DynamicRegistration {
-    /// None.
+    /// No clients.
     Nobody,
-    /// Those whose answers go to the person's own machine, or to a published client's address.
+    /// Clients that redirect to the person's own machine, or to a published client's address.
     Known,
     /// All of them.
     Everybody,
 }
 
 impl DynamicRegistration {
-    /// Whether a client with these addresses may register itself.
+    /// Checks that a client with these redirect URIs may register itself.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid), naming the first address that stands in the way.
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid), naming the first address that is not allowed.
     pub fn admit(self, redirect_uris: &[String]) -> Result<()> {
         match redirect_uris.iter().find(|uri| !is_known(uri)) {
             Some(uri) if self == Self::Known && uri.len() <= LONGEST_REDIRECT => Err(Error::invalid(format!(
@@ -105,9 +105,9 @@ impl DynamicRegistration {
 /// Which clients may be given access, besides those that an administrator registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientPolicy {
-    /// Those that describe themselves at their own address.
+    /// Clients that describe themselves at their own address.
     pub documents: bool,
-    /// Those that registered themselves.
+    /// Clients that registered themselves.
     pub dynamic: DynamicRegistration,
 }
 
@@ -118,7 +118,7 @@ impl Default for ClientPolicy {
 }
 
 impl ClientPolicy {
-    /// Whether clients of that kind are admitted; one that is not known any more is none.
+    /// Returns true if clients of that kind are admitted; unknown clients are not.
     pub fn takes(self, kind: Option<ClientKind>) -> bool {
         match kind {
             Some(ClientKind::Registered) => true,
@@ -138,7 +138,7 @@ pub struct Client {
     pub client_id: String,
     /// How it became known.
     pub kind: ClientKind,
-    /// Its name for people, as it gave it: nobody vouches for it.
+    /// Its display name as it claims it, unverified.
     pub name: String,
     /// Whether it has a secret.
     pub confidential: bool,

@@ -1,5 +1,5 @@
-//! What a client offers for an access token, and what it gets (RFC 6749 §4.4 and §5). How a form
-//! spells it is the business of the endpoint.
+//! The grants that a client can present for an access token, and the answer (RFC 6749 §4.4 and §5). The form's
+//! syntax is left to the endpoint.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,12 +13,12 @@ use crate::verify::token::Tokens;
 use portico_core::error::{Error, Kind, Quota};
 use portico_core::principal::{Rights, Scope};
 
-/// What is offered for an access token. Its `Debug` never prints a secret.
+/// A grant that a client presents for an access token. `Debug` never prints a secret.
 #[derive(Clone, Debug)]
 pub enum AuthorizationGrant {
     /// `grant_type=client_credentials` (RFC 6749 §4.4).
     ClientCredentials {
-        /// Who asks.
+        /// The client.
         client: ClientAuthentication,
         /// A space-separated list; absent or empty means all that the account may do.
         scope: Option<String>,
@@ -27,7 +27,7 @@ pub enum AuthorizationGrant {
     },
 }
 
-/// How a client proves who it is (RFC 6749 §2.3). Its `Debug` never prints the secret.
+/// How a client authenticates (RFC 6749 §2.3). `Debug` never prints the secret.
 #[derive(Clone)]
 pub struct ClientAuthentication {
     /// The client id.
@@ -44,7 +44,7 @@ impl fmt::Debug for ClientAuthentication {
     }
 }
 
-/// A token, and what the answer says about it. Its `Debug` never prints the token.
+/// An access token, and what the answer says about it. `Debug` never prints the token.
 #[derive(Clone, Debug)]
 pub struct AccessToken {
     /// The JWT.
@@ -55,7 +55,7 @@ pub struct AccessToken {
     pub scope: &'static str,
 }
 
-/// Why there is no token, in the words of RFC 6749 §5.2.
+/// Why there is no token, in the terms of RFC 6749 §5.2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantError {
     /// `invalid_client`, `invalid_request`, `invalid_grant`, `invalid_scope`, `invalid_target`
@@ -80,7 +80,7 @@ impl GrantError {
     }
 }
 
-/// The fault is ours: the client is told whether to try again, and no more.
+/// An internal error: the client only learns whether to try again.
 impl From<Error> for GrantError {
     fn from(error: Error) -> Self {
         if matches!(error.kind, Kind::Unavailable | Kind::Busy) {
@@ -98,22 +98,22 @@ impl fmt::Display for GrantError {
 
 impl std::error::Error for GrantError {}
 
-/// An access token to be issued: to which client, on whose behalf, and for what at most. Every grant
-/// ends in one of these.
+/// An access token to be issued: the client, the subject, and the maximal rights. Every grant results in one of
+/// these.
 #[derive(Clone, Debug)]
 pub struct TokenSpec {
-    /// Whose rights it opens: a user's e-mail address, or a service account's client id.
+    /// The subject whose rights it has: a user's e-mail address, or a service account's client id.
     pub subject: String,
     /// The client that it is given to; a service account gets its own.
     pub client_id: String,
     /// A space-separated list; absent or empty means all that the subject may do.
     pub scope: Option<String>,
-    /// What was agreed to: it opens no more, whatever is asked for and whatever the subject has.
+    /// The rights agreed to: an upper bound, whatever is requested and whatever the subject has.
     pub rights: Rights,
     /// The resource that it is for (RFC 8707 §2): this service or an endpoint of it. An MCP
     /// endpoint's address narrows the token to that connection.
     pub resource: Option<String>,
-    /// What a person granted, where the token is part of that: it ends with it.
+    /// The grant that the token is a part of, if any: it ends with it.
     pub grant: Option<Uuid>,
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn no_target(description: &str) -> GrantError {
     GrantError::new("invalid_target", description)
 }
 
-/// The widest scope of the list `asked`, each word of which is within `most`.
+/// Returns the widest scope of the list `asked`, each of which must be within `most`.
 pub(crate) fn narrowed_scope(asked: &str, most: Scope) -> Result<Scope, GrantError> {
     let mut granted = None;
     for word in asked.split(' ').filter(|word| !word.is_empty()) {
@@ -133,7 +133,7 @@ pub(crate) fn narrowed_scope(asked: &str, most: Scope) -> Result<Scope, GrantErr
     Ok(granted.unwrap_or(most))
 }
 
-/// The resource of ours at this address (RFC 8707 §2).
+/// Returns our resource at this address (RFC 8707 §2).
 pub(crate) fn resource(address: &str, tokens: &Tokens) -> Result<Resource, GrantError> {
     tokens.resource(address).ok_or_else(|| no_target("the resource is not one of this service"))
 }

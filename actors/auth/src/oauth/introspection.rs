@@ -1,5 +1,5 @@
-//! What a client that proves who it is may ask about its own access tokens: revocation (RFC 7009) and
-//! introspection (RFC 7662). How a form spells it is the business of the endpoints.
+//! What an authenticated client may do with its own access tokens: revocation (RFC 7009) and introspection (RFC
+//! 7662). The form's syntax is left to the endpoints.
 
 use std::net::IpAddr;
 
@@ -15,15 +15,14 @@ use crate::verify::token::Verified;
 use portico_core::error::{Error, Kind};
 use portico_core::principal::Rights;
 
-/// What introspection tells of a token that is in force (RFC 7662 §2.2), with the rights that are
-/// left of it now.
+/// The introspection of a token in force (RFC 7662 §2.2), with its remaining rights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introspection {
     /// A user's e-mail address, or a service account's client id.
     pub subject: String,
     /// The client that it was given to.
     pub client_id: String,
-    /// What it opens now.
+    /// Its current rights.
     pub rights: Rights,
     /// `aud`.
     pub audience: Vec<String>,
@@ -38,7 +37,8 @@ pub struct Introspection {
 }
 
 impl AuthActor {
-    /// The client id of the service account that `proof` is of, and what the secret opens at most.
+    /// Returns the client id of the service account that `proof` authenticates, and the maximal rights of its
+    /// secret.
     pub(crate) fn known(&self, proof: &ClientAuthentication) -> Option<(String, Rights)> {
         let account = self.snapshot.client(&proof.client_id, &proof.client_secret, self.settings.clock.now())?;
         Some((account.holder.subject.clone(), account.seen.clone()))
@@ -52,8 +52,8 @@ impl AuthActor {
         self.failures.of_client(proof.from, Some(&proof.client_id), refusal)
     }
 
-    /// The answer to a client that asks about a token which opens nothing: there is none. What nobody was
-    /// ever given is counted as it is where tokens open something.
+    /// Returns the answer for a token without effect: there is none. An unknown token is counted as a failed
+    /// attempt.
     fn opens_nothing<T>(&self, refusal: Refusal, from: Option<IpAddr>) -> About<T> {
         let unknown = GrantError::new(UNKNOWN_TOKEN, "there is no such token");
         if refusal.may_be_behind() {
@@ -65,7 +65,7 @@ impl AuthActor {
         CachedAnswer::Fresh(self.count_token(from, unknown))
     }
 
-    /// The same once it is sure that no such token, or no such client, is known.
+    /// The final answer, once it is certain that the token, or the client, is unknown.
     fn about_token<T>(&self, proof: &ClientAuthentication, refusal: GrantError) -> Result<Option<T>, GrantError> {
         if refusal.code == UNKNOWN_TOKEN {
             return self.count_token(proof.from, refusal);
@@ -73,7 +73,7 @@ impl AuthActor {
         Err(self.count_failure(proof, refusal))
     }
 
-    /// Counts a token that nobody was given.
+    /// Counts an unknown token.
     fn count_token<T>(&self, from: Option<IpAddr>, unknown: GrantError) -> Result<Option<T>, GrantError> {
         let counted = self.failures.of_client(from, None, unknown);
         if counted.code == UNKNOWN_TOKEN { Ok(None) } else { Err(counted) }
@@ -95,7 +95,7 @@ impl AuthActor {
         })
     }
 
-    /// What is to be refused: a token that is unknown, expired or another client's needs nothing.
+    /// Returns what to revoke: nothing for a token that is unknown, expired or another client's.
     fn to_refuse(
         &self,
         client_id: &str,
@@ -114,12 +114,12 @@ impl AuthActor {
     }
 }
 
-/// Never leaves this file: of a token that nobody was given, which is no failure of the client's.
+/// Internal marker for an unknown token; never sent.
 const UNKNOWN_TOKEN: &str = "unknown_token";
 
 type Revoking = Response<Result<(), GrantError>>;
 
-/// What an answer about a token is worth; there may be none.
+/// The answer about a token, if there is one.
 type About<T> = CachedAnswer<Result<Option<T>, GrantError>, GrantError>;
 
 /// A client that is not known, or another secret than the known one.
@@ -127,12 +127,12 @@ pub(crate) fn unknown() -> GrantError {
     GrantError::new("invalid_client", "the client id or its secret is not valid")
 }
 
-/// Asks to refuse an access token from now on. A token that is unknown, expired or another client's
-/// is answered alike: there is nothing left to do (RFC 7009 §2.2).
+/// Revokes an access token. A token that is unknown, expired or another client's gets the same answer: there is
+/// nothing left to do (RFC 7009 §2.2).
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), GrantError>")]
 pub struct Revoke {
-    /// Who asks.
+    /// The client.
     pub client: ClientAuthentication,
     /// The token.
     pub token: SecretString,
@@ -149,12 +149,12 @@ impl Handler<Revoke> for AuthActor {
     }
 }
 
-/// Who asks.
+/// The client that asks.
 #[derive(Clone, Debug)]
 enum Asking {
-    /// A client that proves who it is.
+    /// A client that authenticates itself.
     Proof(ClientAuthentication),
-    /// One that is known to be who it says, by its id.
+    /// A client that was authenticated elsewhere, by its id.
     Known(String),
 }
 
@@ -193,12 +193,12 @@ impl CredentialQuery for Find {
     }
 }
 
-/// Asks the same for a client that is known to be who it says: the clients of people are not judged
+/// Revokes an access token for a client that was authenticated elsewhere: clients of people are not authenticated
 /// here.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), GrantError>")]
 pub(crate) struct RevokeFor {
-    /// Who asks.
+    /// The client.
     pub(crate) client_id: String,
     /// The token.
     pub(crate) token: SecretString,
@@ -215,7 +215,7 @@ impl Handler<RevokeFor> for AuthActor {
     }
 }
 
-/// Asks to tell of a failure of the store.
+/// Reports a failure of the store.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 struct ReportStoreFailure(String);
@@ -230,12 +230,12 @@ impl Handler<ReportStoreFailure> for AuthActor {
     }
 }
 
-/// Asks what an access token opens now. `None` for a token that is not in force, and for another
+/// Asks for the current rights of an access token. Returns `None` for a token that is not in force, and for another
 /// client's (RFC 7662 §2.2).
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Option<Introspection>, GrantError>")]
 pub struct Introspect {
-    /// Who asks.
+    /// The client.
     pub client: ClientAuthentication,
     /// The token.
     pub token: SecretString,

@@ -1,4 +1,4 @@
-//! What OAuth 2 knows: clients, grants, authorization codes, refresh tokens, introspection and revocation.
+//! OAuth 2: clients, grants, authorization codes, refresh tokens, introspection and revocation.
 
 pub mod authorization;
 pub mod client;

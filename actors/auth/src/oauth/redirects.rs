@@ -1,5 +1,5 @@
-//! The addresses that answers to published clients go to: those on the client's own machine, and those that its
-//! makers document. Nobody else receives what is sent there.
+//! The redirect URIs of published clients: those on the client's own machine, and those that its makers document.
+//! Answers are sent nowhere else.
 
 /// An address that a published client has, with the client and where that is written.
 struct KnownAddress {
@@ -10,11 +10,11 @@ struct KnownAddress {
     source: &'static str,
 }
 
-/// Addresses beyond loopback of clients that register themselves, looked up on 2026-11-25: VS Code's in its source, the
-/// others in excerpts of the pages that stand there and in the words of servers that quote them. Those that come back on
-/// the client's own machine alone are not listed: Claude Code 2.1 (`http://localhost:PORT/callback`), Codex 0.169
-/// (`http://127.0.0.1:PORT/callback`), Gemini CLI 0.61 (`http://localhost:PORT/oauth/callback`), the MCP Inspector 2.12
-/// (`http://127.0.0.1:6276/oauth/callback`, its page `http://localhost:6274/oauth/callback`), mcp-remote 0.15
+/// Redirect URIs beyond loopback of clients that register themselves, looked up on 2026-11-25: VS Code's in its
+/// source, the others in excerpts of those pages and in texts of servers that quote them. Clients that only use
+/// loopback are not listed: Claude Code 2.1 (`http://localhost:PORT/callback`), Codex 0.169
+/// (`http://127.0.0.1:PORT/callback`), Gemini CLI 0.61 (`http://localhost:PORT/oauth/callback`), the MCP Inspector
+/// 2.12 (`http://127.0.0.1:6276/oauth/callback`, its page `http://localhost:6274/oauth/callback`), mcp-remote 0.15
 /// (`http://localhost:PORT/oauth/callback`), and newer desktops of Cursor (`http://localhost:8787/callback`).
 const KNOWN: [KnownAddress; 6] = [
     KnownAddress {

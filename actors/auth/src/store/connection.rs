@@ -1,6 +1,5 @@
-//! The seam between what the store keeps and where it is kept: one connection, whose statements are
-//! written once. They are SQL that both kinds of database understand, with SQLite's placeholders
-//! (`?1`, `:name`).
+//! The interface between the store's content and its database: one connection, whose statements are written once.
+//! They are SQL that both kinds of database understand, with SQLite's placeholders (`?1`, `:name`).
 
 use rusqlite::{ToSql, Transaction, TransactionBehavior};
 
@@ -51,7 +50,7 @@ impl StoreConnection {
         }
     }
 
-    /// The one row of one statement, which may be missing.
+    /// Returns the only row of a statement, which may be missing.
     pub(super) fn query_opt<T>(
         &self,
         sql: &str,
@@ -61,7 +60,7 @@ impl StoreConnection {
         Ok(self.query(sql, values, read)?.into_iter().next())
     }
 
-    /// The one row of one statement.
+    /// Returns the only row of a statement.
     pub(super) fn query_one<T>(
         &self,
         sql: &str,
@@ -71,7 +70,7 @@ impl StoreConnection {
         self.query_opt(sql, values, read)?.ok_or_else(|| broken("a row is missing"))
     }
 
-    /// How many rows there are of `FROM what`.
+    /// Returns the number of rows of `FROM what`.
     pub(super) fn count(&self, what: &str, values: impl ToParams) -> Result<i64> {
         self.query_one(&format!("SELECT count(*) FROM {what}"), values, |row| row.get(0))
     }

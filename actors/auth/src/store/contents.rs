@@ -19,11 +19,11 @@ use crate::store::sql::columns::rights;
 use portico_core::error::Result;
 use portico_core::principal::Rights;
 
-/// How long a token that was revoked is told from one that never was.
+/// How long a revoked token is distinguished from an unknown one.
 const REVOKED_KNOWN: Duration = Duration::from_hours(30 * 24);
 
-/// Users and accounts that are not disabled, personal access tokens, with those that are refused for a
-/// reason that the audit trail tells, the access tokens that are revoked, and every key, the newest first.
+/// Users and accounts that are not disabled, personal access tokens, including refused ones for which the audit
+/// trail has a reason, revoked access tokens, and every key, the newest first.
 pub(crate) struct Contents {
     pub(crate) users: Vec<UserRow>,
     pub(crate) tokens: Vec<TokenRow>,
@@ -46,7 +46,7 @@ pub(crate) struct TokenRow {
     pub(crate) digest: Digest,
     pub(crate) email: String,
     pub(crate) email_key: String,
-    /// What is left of the token's with its user's.
+    /// The token's rights, limited by its user's.
     pub(crate) rights: Rights,
     pub(crate) expires_at: Option<Timestamp>,
     pub(crate) id: Uuid,
@@ -64,18 +64,18 @@ pub(crate) struct AccountRow {
     pub(crate) rights: Rights,
     /// When it was made, or the second after it was last disabled.
     pub(crate) since: Timestamp,
-    /// What the secret opens at most.
+    /// The maximal rights of the secret.
     pub(crate) seen: Rights,
     /// The token that began the session in which the secret was made.
     pub(crate) parent: Option<Uuid>,
-    /// Whether somebody who reaches the whole service gave it its name.
+    /// Whether its name was given by an administrator of the whole service.
     pub(crate) named: bool,
 }
 
-/// What a person granted to a client.
+/// A person's grant to a client.
 pub(crate) struct GrantRow {
     pub(crate) id: Uuid,
-    /// What is left of it with those of the person, and of the token that the consent was given with.
+    /// Its rights, limited by those of the person and of the token that the consent was given with.
     pub(crate) rights: Rights,
     pub(crate) expires_at: Timestamp,
     /// The token that began the session in which it was given.
@@ -125,7 +125,7 @@ fn users(connection: &StoreConnection) -> Result<Vec<UserRow>> {
     )
 }
 
-/// Reads the personal access tokens, without those that were revoked before `then`.
+/// Reads the personal access tokens, without those revoked before `then`.
 fn tokens(connection: &StoreConnection, then: Timestamp) -> Result<Vec<TokenRow>> {
     connection.query(
         "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at, t.id,

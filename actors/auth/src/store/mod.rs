@@ -1,6 +1,5 @@
-//! The store of users, tokens, service accounts and keys: a SQLite file, or a schema of a PostgreSQL
-//! database. It is written by the command line, also while servers run. The only place that opens it;
-//! nothing here judges a credential.
+//! The store of users, tokens, service accounts and keys: a SQLite file, or a schema of a PostgreSQL database. The
+//! command line writes to it, also while servers run. It is opened only here; credentials are verified elsewhere.
 
 mod connection;
 mod contents;

@@ -1,4 +1,4 @@
-//! An open store: how it is opened, changed within a transaction, and on whose behalf.
+//! An open store: opening it, changing it in a transaction, and on whose behalf.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,14 +26,14 @@ use portico_core::error::{Error, Result};
 pub struct Store {
     pub(super) connection: StoreConnection,
     pub(super) clock: Clock,
-    /// What private keys are encrypted with; without one they are stored as they are.
+    /// The key that encrypts private keys; without one they are stored as they are.
     pub(super) key: Option<StoreKey>,
     changes: Changes,
-    /// On whose behalf it is worked with.
+    /// On whose behalf it is used.
     pub(super) actor: Actor,
 }
 
-/// Changes whenever somebody has changed who may call.
+/// Differs whenever rights were changed in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Revision {
     /// How many changes there were.
@@ -53,13 +53,12 @@ struct Changes {
 }
 
 impl Store {
-    /// Opens the store at `place`, and brings an older format up to date. A missing file is made, for
-    /// its owner alone (mode 0600), a missing directory too (0700); so is a missing schema of a
-    /// PostgreSQL database.
+    /// Opens the store at `place`, and migrates an older format. Creates a missing file, readable by its owner
+    /// alone (mode 0600), a missing directory (0700), and a missing schema of a PostgreSQL database.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the place holds something else, or a newer
-    /// program's store.
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if the place contains something else, or a newer
+    /// version's store.
     pub fn open(place: impl Into<StoreLocation>) -> Result<Self> {
         Self::open_with(place, Clock::system())
     }
@@ -80,17 +79,17 @@ impl Store {
         Ok(Self { connection, clock, key: None, changes: Changes::default(), actor: Actor::Operator })
     }
 
-    /// Encrypts private keys with `key` from now on, and reads those that are encrypted with it.
+    /// Encrypts private keys with `key` from now on, and decrypts those encrypted with it.
     #[must_use]
     pub fn sealed_with(mut self, key: Option<StoreKey>) -> Self {
         self.key = key;
         self
     }
 
-    /// Opens a store that another process made, and changes nothing about it.
+    /// Opens a store that another process has created, without changing it.
     ///
     /// # Errors
-    /// As [`Store::open`], and when there is none.
+    /// As [`Store::open`], and if there is none.
     pub fn open_existing(place: &StoreLocation, key: Option<StoreKey>, clock: Clock) -> Result<Self> {
         let connection = match place {
             StoreLocation::File(path) => StoreConnection::File(sqlite::open_existing(path)?),
@@ -103,8 +102,8 @@ impl Store {
         Ok(Self { connection, clock, key, changes: Changes::default(), actor: Actor::Operator })
     }
 
-    /// A number that changes whenever another connection has written to the same file; `None` where
-    /// nothing tells.
+    /// Returns a number that changes whenever another connection has written to the same file; `None` if the
+    /// database has none.
     pub(crate) fn data_version(&self) -> Result<Option<i64>> {
         match &self.connection {
             StoreConnection::File(connection) => sqlite::data_version(connection).map(Some),
@@ -120,8 +119,8 @@ impl Store {
         }
     }
 
-    /// Tells of every change that sessions make, and what they say, as far as the database does. `hear` is called on
-    /// another thread, and returns at once.
+    /// Calls `hear` for every change by other sessions, and for their messages, if the database supports it. `hear`
+    /// is called on another thread, and must return at once.
     pub(crate) fn listen(&self, hear: impl Fn(Notification<'_>) + Send + Sync + 'static) -> Result<()> {
         match &self.connection {
             StoreConnection::File(_) => Ok(()),
@@ -129,8 +128,7 @@ impl Store {
         }
     }
 
-    /// Tells whoever listens, in all processes, of the catalogue of a connection. Of a file there is
-    /// one process.
+    /// Notifies the subscribers in all processes that a connection's catalogue has changed. A file has one process.
     pub(crate) fn notify_catalog_changed(&self, payload: &str) -> Result<()> {
         match &self.connection {
             StoreConnection::File(_) => Ok(()),
@@ -138,7 +136,7 @@ impl Store {
         }
     }
 
-    /// Which changes of who may call there were.
+    /// Returns the current revision of the rights.
     pub(crate) fn revision(&self) -> Result<Revision> {
         let transaction = match &self.connection {
             StoreConnection::File(_) => "0",
@@ -158,12 +156,12 @@ impl Store {
         }
     }
 
-    /// Writes what was deleted over, also in the log of a file, and leaves that one empty. What a database keeps of
-    /// former rows is its own business. False where somebody is still reading what was before; whatever empties
-    /// the log next does it then.
+    /// Overwrites deleted content, also in the log of a file, and empties the log. What a PostgreSQL database keeps
+    /// of former rows is up to the database. Returns false if a reader still uses the former content; the next
+    /// emptying of the log then does it.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     pub fn wipe(&self) -> Result<bool> {
         match &self.connection {
             StoreConnection::File(connection) => sqlite::empty_log(connection),
@@ -176,15 +174,15 @@ impl Store {
         matches!(&self.connection, StoreConnection::Postgres(remote) if remote.is_closed())
     }
 
-    /// Runs `change` in one transaction that no other writer can come between. What changes who may do what
-    /// goes through [`Store::change`], which has it recorded.
+    /// Runs `change` in one transaction, exclusive of other writers. Changes of rights use [`Store::change`], which
+    /// records them.
     pub(super) fn write<T>(&mut self, change: impl FnOnce(&StoreConnection, Now) -> Result<T>) -> Result<T> {
         let now = self.clock.now();
         self.connection.write(|connection| change(connection, now))
     }
 }
 
-/// Each change is recorded before it takes effect. No way to the store can make one without.
+/// Each change is recorded before it takes effect. The store has no method that changes rights without a record.
 impl Store {
     /// Has each change recorded by `recorder`, as asked for in `audit_context`, before it takes effect.
     #[must_use]
@@ -213,8 +211,7 @@ impl Store {
         }
     }
 
-    /// Runs changes of who may do what in one transaction, as far as there was something to change, and has them
-    /// recorded.
+    /// Runs changes of rights in one transaction, and records them if something was changed.
     pub(super) fn change<T, C: IntoIterator<Item = Change>>(
         &mut self,
         change: impl FnOnce(&StoreConnection, Now) -> Result<(T, C)>,
@@ -240,19 +237,19 @@ impl Store {
     }
 }
 
-/// On whose behalf the store is worked with.
+/// On whose behalf the store is used.
 impl Store {
-    /// The same store, which changes nothing that is for administrators until one is named.
+    /// Uses the store without authority: operations for administrators fail until one is named.
     pub(crate) fn of_nobody(mut self) -> Self {
         self.actor = Actor::Nobody;
         self
     }
 
-    /// Does `work` on behalf of the administrator in `session`.
+    /// Runs `work` on behalf of the administrator in `session`.
     ///
     /// # Errors
-    /// What `work` says; [`Kind::Unauthenticated`](portico_core::error::Kind::Unauthenticated) when the session
-    /// has ended, [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) when it does not administer.
+    /// Those of `work`; [`Kind::Unauthenticated`](portico_core::error::Kind::Unauthenticated) if the session has
+    /// ended, [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) if it is not an administrator's.
     pub(crate) fn acting<T>(&mut self, session: &Digest, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let before = std::mem::replace(&mut self.actor, Actor::Session(*session));
         let done = self.authority().and_then(|_| work(self));
@@ -260,7 +257,7 @@ impl Store {
         done
     }
 
-    /// [`Store::change`], with what may be done on behalf of whom the store is worked with.
+    /// As [`Store::change`], with the authority on whose behalf the store is used.
     pub(super) fn administer<T, C: IntoIterator<Item = Change>>(
         &mut self,
         change: impl FnOnce(&StoreConnection, Now, &Authority) -> Result<(T, C)>,
@@ -269,7 +266,7 @@ impl Store {
         self.change(|connection, now| change(connection, now, &actor.authority(connection, now)?))
     }
 
-    /// What may be done now on behalf of whom the store is worked with.
+    /// Returns the current authority on whose behalf the store is used.
     pub(super) fn authority(&self) -> Result<Authority> {
         self.actor.authority(&self.connection, self.clock.now())
     }

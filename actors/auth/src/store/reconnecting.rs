@@ -1,8 +1,8 @@
-//! A store that is opened when it is needed and again when it failed: for whoever outlives an outage. It is
-//! worked with on behalf of nobody, unless an administrator is named.
+//! A store that is opened on demand and reopened after failures, for users that outlive an outage. It is used
+//! without authority, unless an administrator is named.
 //!
-//! A file that was there and is there no more is an outage: no empty one is made in its place, and what is written to
-//! one that was taken away would be lost.
+//! A file that was there and is missing is an outage: no empty one is created in its place, since what was written
+//! to a removed file would be lost.
 
 use std::time::{Duration, Instant};
 
@@ -28,16 +28,16 @@ pub struct ReconnectingStore {
 }
 
 impl ReconnectingStore {
-    /// The store at `place`; nothing is opened yet. The first opening makes a file that is not there.
+    /// Makes a handle on the store at `place` without opening it. The first opening creates a missing file.
     pub fn new(place: StoreLocation, clock: Clock) -> Self {
         Self { place, clock, open: None, file: None, failed: None }
     }
 
-    /// Does `work` at the store.
+    /// Runs `work` at the store.
     ///
     /// # Errors
-    /// What `work` says; [`Kind::Unavailable`] when the store is away, and for a moment afterwards
-    /// without another attempt: those who wait are not made to wait one after the other.
+    /// Those of `work`; [`Kind::Unavailable`] if the store is unavailable, and for a moment afterwards without
+    /// another attempt, so that callers do not wait one after the other.
     pub fn with<T>(&mut self, work: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         let begun = Instant::now();
         let done = self.open().and_then(work);

@@ -1,4 +1,4 @@
-//! Tells the other processes on the store what has changed here.
+//! Notifies the other processes on the store of changes made here.
 
 use actix::{Handler, Message};
 use uuid::Uuid;
@@ -6,8 +6,8 @@ use uuid::Uuid;
 use crate::actor::AuthActor;
 use crate::store::Store;
 
-/// Asks to tell the other processes that the catalogue of a connection has changed. Nobody waits for
-/// it: a store that is away tells nobody.
+/// Asks to notify the other processes that the catalogue of a connection has changed. There is no reply: if the
+/// store is unavailable, the notification is lost.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(crate) struct AnnounceCatalog(pub(crate) Uuid);

@@ -10,14 +10,13 @@ use crate::store::{FileId, Revision, Store, StoreLocation, identity};
 use crate::verify::snapshot::Snapshot;
 use portico_core::error::{Error, Kind, Result};
 
-/// Readers never wait for writers in WAL mode. What still could make one wait is an accident, and
-/// while it lasts memory answers.
+/// In WAL mode readers never wait for writers. Only an accident could make one wait, and meanwhile memory answers.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// How long a file that made us wait is let alone: nobody else changes it then either.
+/// How long a file that made us wait is not read: it cannot be changed then either.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Looks at the file and tells what is new.
+/// Checks the file, and reports changes.
 pub(crate) struct FileWatch {
     path: PathBuf,
     clock: Clock,
@@ -30,7 +29,7 @@ pub(crate) struct FileWatch {
 struct Open {
     store: Store,
     identity: FileId,
-    /// `data_version` at the last reading; none when the contents were never read.
+    /// `data_version` at the last reading; `None` if the contents were never read.
     version: Option<i64>,
     /// The store's revision at the last reading.
     revision: Option<Revision>,
@@ -65,11 +64,11 @@ impl FileWatch {
         look
     }
 
-    /// The store as it was at the last look, to be written. What is written through it is no change
-    /// that [`FileWatch::changed`] tells of.
+    /// Returns the store as of the last check, for writing. [`FileWatch::changed`] does not report what is written
+    /// through it.
     ///
     /// # Errors
-    /// When the store could not be opened at the last look.
+    /// If the store could not be opened at the last check.
     pub(crate) fn store(&mut self) -> Result<&mut Store> {
         match &mut self.open {
             Some(open) => Ok(&mut open.store),
@@ -90,7 +89,7 @@ impl FileWatch {
         if open.version == version && version.is_some() {
             return Ok(None);
         }
-        // Records of the audit trail are written to the same file, and are nothing new here.
+        // Audit records are written to the same file, and are not a change.
         let revision = open.store.revision()?;
         if open.revision == Some(revision) {
             open.version = version;

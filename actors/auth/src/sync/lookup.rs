@@ -42,13 +42,13 @@ impl StoreUnavailable for GrantError {
     }
 }
 
-/// What an answer is worth.
+/// An answer from memory.
 pub(crate) enum CachedAnswer<T, R> {
-    /// It is right, whatever the store holds by now.
+    /// Correct, whatever the store contains by now.
     Fresh(T),
-    /// A refusal, unless the store holds what memory does not.
+    /// A refusal, which is wrong if the store has changed since memory was read.
     MaybeStale(R),
-    /// It is to be asked for again when this is done, or was given up.
+    /// Repeat the query after this completes or is dropped.
     After(oneshot::Receiver<()>),
 }
 
@@ -58,10 +58,10 @@ pub(crate) trait CredentialQuery:
 {
     /// The answer.
     type Reply: Send + 'static;
-    /// Or why there is none.
+    /// The error.
     type Failure: StoreUnavailable + Send + 'static;
 
-    /// Why not, as far as memory tells.
+    /// The refusal, as far as memory is up to date.
     type Refusal;
 
     /// Answers from memory.
@@ -71,7 +71,7 @@ pub(crate) trait CredentialQuery:
         context: &Context<AuthActor>,
     ) -> CachedAnswer<Result<Self::Reply, Self::Failure>, Self::Refusal>;
 
-    /// The answer where `refusal` stands. What was an attempt to guess is counted here.
+    /// Returns the answer for a final `refusal`. Guesses are counted here.
     fn refused(&self, actor: &mut AuthActor, refusal: Self::Refusal) -> Result<Self::Reply, Self::Failure>;
 }
 
@@ -105,7 +105,8 @@ impl<Q: CredentialQuery> Handler<AfterSync<Q>> for AuthActor {
 }
 
 impl AuthActor {
-    /// Answers now, or when what may change the answer was looked at: the store once, with or without success.
+    /// Answers now, or after the possible cause of a wrong answer was checked: the store once, with or without
+    /// success.
     fn conclude<Q: CredentialQuery>(
         &mut self,
         query: Q,
@@ -134,7 +135,7 @@ impl AuthActor {
         }
     }
 
-    /// Takes over what another process wrote. If the store cannot be read, memory stays in force.
+    /// Takes over changes by other processes. If the store cannot be read, memory stays in force.
     pub(crate) fn refresh_from_store(&mut self) {
         match self.watch.changed() {
             Ok(changed) => {
@@ -181,7 +182,7 @@ pub(crate) fn report_failure<T>(observer: &Observer, done: &Result<T>) {
     }
 }
 
-/// Asks to wait until what the store holds now is in force.
+/// Waits until the store's current content is in force.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(crate) struct SyncStore;
@@ -190,7 +191,7 @@ impl Handler<SyncStore> for AuthActor {
     type Result = ResponseActFuture<Self, ()>;
 
     fn handle(&mut self, _: SyncStore, _: &mut Self::Context) -> Self::Result {
-        // What cannot be looked at is not waited for.
+        // A store that cannot be read is not waited for.
         let synced = timeout(PATIENCE, self.watch.sync());
         Box::pin(synced.into_actor(self).map(|_, actor, _| actor.refresh_from_store()))
     }
@@ -204,7 +205,7 @@ pub(crate) struct RevokeEverywhere {
     pub(crate) client_id: String,
     /// When no check finds it valid any more.
     pub(crate) until: Timestamp,
-    /// Who asks for it, and in which context.
+    /// The principal and the request.
     pub(crate) audit_context: AuditContext,
 }
 

@@ -1,5 +1,5 @@
-//! Keeps what is in memory up to date with the store: notices that somebody else has changed it, and lets the other
-//! processes on it know what has changed here.
+//! Keeps memory up to date with the store: notices changes by other processes, and notifies them of changes made
+//! here.
 
 pub(crate) mod announce;
 mod file;

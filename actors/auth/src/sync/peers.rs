@@ -1,6 +1,6 @@
-//! Messages between the processes on one store: that the catalogue of a connection has changed. A message
-//! reaches whoever is subscribed at that moment, and is kept nowhere. A subscriber that was too slow, or
-//! that had no connection for a while, receives [`PeerMessage::Lagged`].
+//! Messages between the processes on one store: that the catalogue of a connection has changed. A message reaches
+//! the current subscribers, and is not stored. A subscriber that was too slow or disconnected receives
+//! [`PeerMessage::Lagged`].
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub enum PeerMessage {
 /// The other processes on the store.
 #[derive(Clone)]
 pub(crate) struct Peers {
-    /// Tells our own messages from those of others.
+    /// Identifies our own messages.
     own: Uuid,
     messages: broadcast::Sender<PeerMessage>,
 }
@@ -39,7 +39,7 @@ impl Peers {
         PeerMessages(self.messages.subscribe())
     }
 
-    /// Takes what came with a notification; what is none of a peer's says nothing.
+    /// Handles the payload of a notification; one that no peer has sent is ignored.
     pub(crate) fn on_notification(&self, payload: &str) {
         let Some((by, connection)) = payload.split_once(' ') else { return };
         if let (Ok(by), Ok(connection)) = (Uuid::try_parse(by), Uuid::try_parse(connection))
@@ -49,13 +49,13 @@ impl Peers {
         }
     }
 
-    /// Nobody listened for a while.
+    /// Reports that notifications may have been missed.
     pub(crate) fn on_gap(&self) {
         self.pass(PeerMessage::Lagged);
     }
 
     fn pass(&self, message: PeerMessage) {
-        // Where nobody listens, nobody is to be told.
+        // Without subscribers the message is dropped.
         let _ = self.messages.send(message);
     }
 
@@ -74,7 +74,7 @@ impl fmt::Debug for PeerMessages {
 }
 
 impl PeerMessages {
-    /// The next one; `None` when no more can come. Dropping it loses nothing.
+    /// Returns the next message; `None` if no more can come. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<PeerMessage> {
         match self.0.recv().await {
             Ok(message) => Some(message),

@@ -1,7 +1,6 @@
-//! Notices that another process has changed the database: a thread of its own listens for the notification
-//! that each change sends, and reads the count of changes now and then all the same, so that a notification
-//! that was lost delays a change by half a second at most. The database may be away, also at the start; the
-//! thread tries until it is there.
+//! Notices that another process has changed the database: a thread of its own listens for the notification of each
+//! change, and also reads the count of changes at intervals, so that a lost notification delays a change by half a
+//! second at most. The database may be unavailable, also at the start; the thread tries until it is available.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,32 +20,32 @@ use portico_core::error::{Error, Kind, Result};
 use portico_core::event::Event;
 use portico_core::mutex::lock;
 
-/// How long a change may stay unseen when no word of it comes.
+/// How long a change may stay unnoticed if its notification is lost.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The first delay before a store that is away is tried again; it doubles.
 const RETRY_MIN: Duration = Duration::from_millis(100);
 /// The longest one.
 const RETRY_MAX: Duration = Duration::from_secs(5);
-/// Commands that wait for the thread at most. Somebody waits for the answer to each.
+/// The maximal number of commands waiting for the thread. A caller waits for the answer to each.
 const MOST_COMMANDS: usize = 4096;
 
-/// Work at the store that somebody waits for.
+/// Work at the store for a waiting caller.
 pub(crate) type Work = Box<dyn FnOnce(&mut Store) -> Done + Send>;
 
-/// What came of it; the inner failure is none of the store.
+/// The result; the inner error is not the store's.
 pub(crate) type Done = Result<Result<()>>;
 
-/// What the thread is told.
+/// A command to the thread.
 enum Command {
     /// Something has changed.
     Changed,
-    /// Somebody waits for the next look.
+    /// A caller waits for the next check.
     Sync(oneshot::Sender<()>),
-    /// Somebody has work at the store.
+    /// A caller has work at the store.
     Work(Work, oneshot::Sender<Done>),
 }
 
-/// What the thread has found.
+/// What the thread has read.
 #[derive(Default)]
 struct News {
     fresh: Option<Snapshot>,
@@ -58,7 +57,7 @@ struct News {
 pub(crate) struct Replica {
     commands: mpsc::Sender<Command>,
     news: Arc<Mutex<News>>,
-    /// Tells the thread to end, also when its queue of commands is full.
+    /// Tells the thread to end, even if its queue of commands is full.
     stop: Arc<AtomicBool>,
 }
 
@@ -87,7 +86,7 @@ impl Replica {
         let replica = Self { commands, news, stop };
         match first.blocking_recv() {
             Ok(Err(error)) if error.kind == Kind::Invalid => Err(error),
-            // One that is away is told of already, and tried again.
+            // An outage is reported already, and tried again.
             _ => Ok(replica),
         }
     }
@@ -104,7 +103,7 @@ impl Replica {
     }
 
     pub(crate) fn sync(&mut self, synced: oneshot::Sender<()>) {
-        // Where there is no room, whoever waits is told by the end of the channel.
+        // If the queue is full, the caller notices that the channel is closed.
         let _ = self.commands.try_send(Command::Sync(synced));
     }
 
@@ -120,7 +119,7 @@ impl Replica {
 impl Drop for Replica {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        // Where there is no room, one of the commands before it wakes the thread.
+        // If the queue is full, an earlier command wakes the thread.
         let _ = self.commands.try_send(Command::Changed);
     }
 }
@@ -136,13 +135,13 @@ struct Follower {
     heard: mpsc::Receiver<Command>,
     commands: mpsc::Sender<Command>,
     news: Arc<Mutex<News>>,
-    /// Told of the first attempt.
+    /// Receives the result of the first attempt.
     tried: Option<oneshot::Sender<Result<()>>>,
     /// Whether the store was once brought up to date, with a key in it.
     opened: bool,
-    /// The outage that was told, by its cause.
+    /// The cause of the reported outage.
     reported: Option<String>,
-    /// Nobody listens any more.
+    /// The handle was dropped.
     stop: Arc<AtomicBool>,
 }
 
@@ -168,7 +167,7 @@ impl Follower {
         }
     }
 
-    /// Opens the store. What was there once is only looked at: it may be a standby for a while.
+    /// Opens the store. A known store is opened without changes: it may be a standby for a while.
     fn open(&mut self) -> Result<Store> {
         let (place, clock) = (&self.settings.store, self.settings.clock.clone());
         let key = self.settings.store_key.clone();
@@ -186,7 +185,7 @@ impl Follower {
             Notification::Changed => drop(commands.try_send(Command::Changed)),
             Notification::CatalogChanged(payload) => peers.on_notification(payload),
         })?;
-        // Nobody listened until now.
+        // Notifications may have been missed until now.
         self.settings.peers.on_gap();
         Ok(store)
     }
@@ -231,7 +230,7 @@ impl Follower {
         }
     }
 
-    /// The next word, if one comes in time; `None` when no more can come.
+    /// Returns the next command, if one comes in time; `None` if no more can come.
     fn next(&mut self, deadline: Instant) -> std::result::Result<Option<Command>, Elapsed> {
         let heard = &mut self.heard;
         self.runtime.block_on(async { timeout_at(deadline, heard.recv()).await })
@@ -267,14 +266,14 @@ impl Follower {
         }
     }
 
-    /// Lets the store alone for a while, and tells whoever asks meanwhile that it is away. False where nobody listens
-    /// any more.
+    /// Pauses the use of the store, and tells callers meanwhile that it is unavailable. Returns false if the handle
+    /// was dropped.
     fn pause(&mut self, delay: Duration) -> bool {
         let deadline = Instant::now() + delay;
         loop {
             match self.next(deadline) {
                 _ if self.stop.load(Ordering::Acquire) => return false,
-                // Who waits is told by the end of the channel.
+                // The caller notices that the channel is closed.
                 Ok(Some(Command::Changed | Command::Sync(_))) => {}
                 Ok(Some(Command::Work(_, done))) => drop(done.send(Err(away()))),
                 Ok(None) => return false,

@@ -1,5 +1,4 @@
-//! Notices that the store was changed by somebody else. What is done with the new contents is not
-//! decided here.
+//! Notices that another process has changed the store. What is done with the new contents is decided elsewhere.
 
 use std::sync::atomic::Ordering;
 
@@ -16,17 +15,17 @@ use portico_core::error::Result;
 pub(crate) enum StoreWatcher {
     /// A file, looked at before each answer.
     File(Box<FileWatch>),
-    /// A database, looked at by a thread of its own: no answer waits for a network.
+    /// A database, checked by a thread of its own: no answer waits for a network.
     Replica(Replica),
 }
 
 impl StoreWatcher {
-    /// Begins to watch the store of `settings`. Blocks; a file is opened, and made if there is none. A
-    /// database may be away: it is tried again until it is there.
+    /// Starts to watch the store of `settings`. Blocks; a file is opened, and created if it is missing. A database
+    /// may be unavailable: it is tried again until it is available.
     ///
     /// # Errors
-    /// When a file cannot be opened; [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the place
-    /// holds something else or cannot be understood.
+    /// If a file cannot be opened; [`Kind::Invalid`](portico_core::error::Kind::Invalid) if the place contains
+    /// something else or cannot be understood.
     pub(crate) fn open(settings: &AuthSettings) -> Result<Self> {
         let (clock, key) = (settings.clock.clone(), settings.store_key.clone());
         Ok(match &settings.store {
@@ -49,18 +48,18 @@ impl StoreWatcher {
         }
     }
 
-    /// Whether what [`StoreWatcher::changed`] tells may be behind the store for a moment.
+    /// Returns true if [`StoreWatcher::changed`] may be behind the store for a moment.
     pub(crate) fn is_eventually_consistent(&self) -> bool {
         matches!(self, Self::Replica(_))
     }
 
-    /// Whether an outage is told by the watch itself, when it begins and when it ends.
+    /// Returns true if the watcher itself reports the start and the end of an outage.
     pub(crate) fn reports_outages(&self) -> bool {
         matches!(self, Self::Replica(_))
     }
 
-    /// Completes when the store was looked at once more: whoever was told of a change by other means
-    /// finds it then. Fails when it cannot be looked at.
+    /// Completes when the store was checked once more, so that a change announced by other means is found. Fails if
+    /// it cannot be checked.
     pub(crate) fn sync(&mut self) -> oneshot::Receiver<()> {
         let (synced, waiting) = oneshot::channel();
         match self {
@@ -71,12 +70,12 @@ impl StoreWatcher {
         waiting
     }
 
-    /// Does `work` at the store. What a file is changed by it is no change that [`StoreWatcher::changed`] tells of.
+    /// Runs `work` at the store. [`StoreWatcher::changed`] does not report its changes of a file.
     pub(crate) fn work(&mut self, work: Work) -> oneshot::Receiver<Done> {
         let (done, waiting) = oneshot::channel();
         match self {
             Self::File(file) => {
-                // Nobody waits any more.
+                // The caller may have left.
                 let _ = done.send(file.store().and_then(work));
             }
             Self::Replica(replica) => replica.work(work, done),

@@ -1,4 +1,4 @@
-//! What another issuer says: which of its tokens are access tokens, and what of their word counts here.
+//! Tests of other issuers' tokens: which are access tokens, and which of their claims are used here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::{AuthActor, IssuerIdentity, IssuerKey, IssuerKeys, TrustedIssuer};
 use portico_core::identity::{Mapping, Pattern, RoleClaim};
 use portico_core::principal::{Principal, Scope};
 
-/// An issuer with one key, what signs with it, and an actor that trusts it.
+/// An issuer with one key, its key pair, and an actor that trusts it.
 struct Their {
     pair: Pair,
     actor: Addr<AuthActor>,
@@ -148,7 +148,7 @@ async fn texts_that_would_be_shown_as_others_are_refused() {
     assert!(their.claims(&joined).await.is_some(), "letters that are joined in Persian");
 }
 
-/// Claims by which somebody could be taken for another person, an account or a role of ours.
+/// Claims by which a caller could be taken for another person, an account or a role of ours.
 fn tempting() -> Value {
     let claims = with(with(claims(), "email", json!("ann@example.org")), "role", json!("postgres"));
     let claims = with(with(claims, "client_id", json!(format!("{THEIRS}#robot"))), "name", json!("reporting"));

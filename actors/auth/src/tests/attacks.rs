@@ -1,5 +1,5 @@
-//! Access tokens: what is issued is accepted as it was meant, and everything else is refused for
-//! its own reason.
+//! Tests of access tokens: issued tokens are accepted as intended, and everything else is refused for a reason of
+//! its own.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ pub(super) fn pair(key: NewKey) -> Pair {
     Pair { signing: SigningKey::new(key.kid, key.algorithm, &key.private), verifying }
 }
 
-/// One key of each kind. Making an RSA key takes a while, so that one is stored; it was made for
-/// these tests and opens nothing.
+/// One key of each kind. Making an RSA key takes a while, so that one is stored; it was made for these tests and is
+/// used for nothing else.
 fn every_algorithm() -> [Pair; 3] {
     let rsa = SecretSlice::from(include_bytes!("keys/rs256.rsa.der").to_vec());
     [
@@ -317,7 +317,7 @@ fn a_token_opens_the_workspaces_that_it_names_and_no_others() {
     {
         assert_eq!(reach(&with(claims(), "workspaces", claim.clone())), only(&[SALES], Scope::Write), "{claim}");
     }
-    // A word that is no scope is no way to what the connections open either.
+    // An invalid scope does not grant what the connections would allow either.
     let named = with(claims(), "workspaces", json!(["revenue"]));
     for (name, claim) in [
         ("workspace_scopes", json!({"revenue": "much"})),

@@ -1,5 +1,5 @@
-//! Every operation of the store is judged by somebody: those that are for administrators by their authority, in the
-//! store; the others by the credential that is shown. The lists here are compared with the sources.
+//! Every operation of the store is authorised: those for administrators by their authority, in the store; the
+//! others by the credential that is presented. The lists here are compared with the sources.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use portico_core::principal::Scope;
 const LOCAL: &str = "local@example.com";
 const ANN: &str = "ann@example.com";
 
-/// What is judged by something else than an authority.
+/// Operations that are not authorised by an authority.
 const OTHERWISE: [(&str, &str); 29] = [
     ("acting", "asks for the authority itself"),
     ("append_audit", "the trail itself"),
@@ -50,13 +50,13 @@ const OTHERWISE: [(&str, &str); 29] = [
     ("session", "by the session"),
     ("tokens_of", "by the session"),
 ];
-/// The same for those that tell how many there are, wait, or write what was deleted over.
+/// The same for those that count, wait, or overwrite what was deleted.
 const OF_THE_FILE: [&str; 3] = ["ineffective_grants", "wait_at_most", "wipe"];
 
 /// One operation.
 type Operation = Box<dyn Fn(&mut Store) -> Result<()>>;
 
-/// Every operation that is for administrators, on what lies beyond one of [`STOCK`].
+/// Every operation for administrators, on an object beyond the rights to [`STOCK`].
 fn operations(token: Uuid, grant: Uuid) -> Vec<(&'static str, Operation)> {
     macro_rules! each {
         ($($name:ident($($argument:expr),*)),* $(,)?) => {
@@ -99,7 +99,7 @@ fn operations(token: Uuid, grant: Uuid) -> Vec<(&'static str, Operation)> {
     ]
 }
 
-/// Those that show what lies within one's rights, and nothing where there is none.
+/// Operations that list what is within the actor's rights, and are empty if there is nothing.
 const LISTS: [&str; 2] = ["users", "service_accounts"];
 
 #[test]

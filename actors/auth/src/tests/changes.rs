@@ -1,5 +1,5 @@
-//! What the file of the store cannot tell any more stays in force, and a change of it is noticed however
-//! it came about.
+//! Tests that content which the store's file cannot provide any more stays in force, and that every change of it is
+//! noticed.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Tokens of trusted issuers: what opens something, and what happens while their keys change or
-//! cannot be had.
+//! Tests of trusted issuers' tokens: which are accepted, and what happens while their keys change or cannot be
+//! fetched.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope, Wo
 pub(super) const THEIRS: &str = "https://id.example.org";
 pub(super) const NOW: i64 = 1_800_000_000;
 
-/// A web server with one document, which counts who asks for it.
+/// A web server with one document, which counts the requests.
 pub(super) struct Publisher {
     address: SocketAddr,
     answer: Arc<Mutex<String>>,
@@ -91,7 +91,7 @@ pub(super) fn key(algorithm: Algorithm) -> Pair {
     pair(NewKey::generate_for(algorithm).unwrap())
 }
 
-/// What other issuers' headers look like: no `typ` of ours.
+/// A header as other issuers write it: without our `typ`.
 pub(super) fn header(pair: &Pair) -> Value {
     json!({"alg": pair.verifying.algorithm.as_str(), "kid": pair.verifying.kid, "typ": "JWT"})
 }
@@ -135,7 +135,7 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
     assert_eq!(robot.rights, only(&[SALES], Scope::Write));
     assert_eq!(robot.subject, format!("{THEIRS}#robot"), "never taken for one of our own");
     assert_eq!(ask(&actor, token(&with(claims(), "scope", json!(["read", "x"])))).await.unwrap().scope(), Scope::Read);
-    // A stringified list opens nothing, and neither does none.
+    // A list in a string grants nothing, and neither does a missing one.
     let text = with(claims(), "connection_ids", json!(format!("[\"{SALES}\"]")));
     assert_eq!(ask(&actor, token(&text)).await.unwrap().rights, only(&[], Scope::Write));
     assert_eq!(ask(&actor, token(&without(claims(), "connection_ids"))).await.unwrap().rights, only(&[], Scope::Write));
@@ -160,7 +160,7 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
     ] {
         assert!(ask(&actor, token(&claims)).await.is_none(), "{what}");
     }
-    // A refused one is told by the name that it has where it is let in, and its id is none of ours.
+    // A refused one is reported under its name as if accepted, and its id is not one of ours.
     let foreign = with(with(claims(), "scope", json!("openid")), "jti", json!(Uuid::nil()));
     let credential = Credential::Bearer(SecretString::from(token(&foreign)));
     let asked = Authenticate { credential, endpoint: Endpoint::Api, from: None };
@@ -285,7 +285,7 @@ async fn the_key_decides_on_the_algorithm_for_every_issuer() {
     ] {
         assert!(ask(&actor, token).await.is_none(), "{what}");
     }
-    // A key of ours is none of theirs, and theirs are none of ours.
+    // Our key is not one of theirs, and theirs are not ours.
     let forged = with(with(claims(), "iss", json!(ISSUER)), "aud", json!(ISSUER));
     let forged = with(with(forged, "jti", json!(uuid::Uuid::new_v4())), "iat", json!(NOW));
     assert!(ask(&actor, signed(&header(ed), &with(forged, "client_id", json!("x")), ed)).await.is_none());

@@ -1,5 +1,5 @@
-//! Tests of identity as a whole: the store, tokens and attacks on them, grants, and the actor. Those in
-//! `both` do not ask how a store is made, and run on each kind.
+//! Tests of identity as a whole: the store, tokens and attacks on them, grants, and the actor. Those in `both` do
+//! not depend on the kind of store, and run on each.
 
 // Each file of `both` is a module of each kind.
 #![allow(clippy::duplicate_mod)]

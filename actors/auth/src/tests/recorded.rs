@@ -1,5 +1,5 @@
-//! Whatever changes who may do what is recorded, by whichever request: the lists here are compared with the
-//! sources, so that a new operation has to say which of the two it is.
+//! Tests that every change of rights is recorded, whatever the request: the lists here are compared with the
+//! sources, so that a new operation must be added to one of them.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +42,7 @@ pub(super) const STORE: [&str; 12] = [
     include_str!("../store/tables/users.rs"),
 ];
 
-/// What writes to the store and changes nobody's rights, with the reason.
+/// Operations that write to the store without changing rights, with the reason.
 const OF_NO_CONCERN: [(&str, &str); 7] = [
     ("append_audit", "the trail itself"),
     ("ensure_key", "the first key, before there is anybody"),
@@ -72,7 +72,7 @@ fn of_sales(client: &str) -> Approval {
 /// One operation, once.
 type Attempt<'a> = &'a dyn Fn(&mut Store) -> Result<()>;
 
-/// Runs every operation that changes something; each may be tried `before`, and has to leave those changes.
+/// Runs every operation that changes something; `before` may try each, and must undo what it does.
 fn each(
     store: &mut Store,
     mut before: impl FnMut(&'static str, &mut Store, Attempt<'_>),
@@ -112,7 +112,7 @@ fn each(
     let session = Digest::new("session");
     store.begin_session_by_token(ANN, &Digest::new(secret.expose_secret()), &session).unwrap();
     let id = &client.client_id;
-    // A code that is used a second time ends what came of it.
+    // A code that is used a second time ends everything derived from it.
     let own = run!(create_own_pat(&session, NewPat::default()), "pat create").0;
     run!(revoke_own_pat(&session, own.id), "pat revoke");
     run!(approve(&session, &of_sales(id), &Digest::new("code")), "grant create");
@@ -154,7 +154,7 @@ fn every_operation_that_writes() -> BTreeSet<&'static str> {
     STORE.iter().flat_map(|text| functions(text, &["pub fn ", "pub(crate) fn "], "&mut self")).collect()
 }
 
-/// With those that are of no concern.
+/// Adds the operations without a change of rights.
 fn of_concern(seen: BTreeSet<&'static str>) -> BTreeSet<&'static str> {
     seen.into_iter().chain(OF_NO_CONCERN.map(|(name, _)| name)).collect()
 }
@@ -200,7 +200,7 @@ fn every_operation_of_the_store_that_changes_something_leaves_its_change() {
     assert!(!text.contains("ptc_pat_") && !text.contains("ptc_cs_") && !text.contains("argon2"), "{text}");
 }
 
-/// What people ask for that changes nobody's rights.
+/// Operations for people that change no rights.
 const READING: [&str; 12] = [
     "start",
     "alive",
@@ -390,7 +390,7 @@ fn a_change_that_the_store_does_not_confirm_is_told_behind_its_record() {
     let house = House::new();
     let full = Full::default();
     let mut store = house.store().recording(Arc::new(full.clone()), AuditContext::default());
-    // What fails at COMMIT.
+    // A statement that fails at COMMIT.
     house.execute(
         "CREATE TABLE trap (id INTEGER REFERENCES users (id) DEFERRABLE INITIALLY DEFERRED);
          CREATE TRIGGER springs AFTER INSERT ON users BEGIN INSERT INTO trap VALUES (-1); END",

@@ -1,5 +1,5 @@
-//! A store that several processes share: made by all of them at once, changed by one and in force for
-//! the others, and what is good once is good once.
+//! Tests of a store that several processes share: created by all of them at once, changed by one and in force for
+//! the others; what can be used once can be used only once.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ type House = AnyHouse<OnPostgres>;
 
 const ANN: &str = "ann@example.com";
 
-/// Waits for what the actor learns by itself.
+/// Waits until the actor has noticed a change by itself.
 macro_rules! eventually {
     ($met:expr) => {{
         let mut pace = super::support::pace();
@@ -47,7 +47,7 @@ fn many_may_open_a_fresh_store_at_once() {
     assert_eq!(house.store().keys().unwrap().len(), 1);
 }
 
-/// What an older program made, up to the fourth format.
+/// The migrations of an older version, up to the fourth format.
 const OLDER: [&str; 4] = [
     include_str!("../store/migrations/postgres/0001_identities.sql"),
     include_str!("../store/migrations/postgres/0002_tokens.sql"),
@@ -130,7 +130,7 @@ fn a_user_without_rights_is_told_what_is_missing_and_one_with_a_schema_has_enoug
     let mut store = Store::open(&place).unwrap();
     store.add_user(user(ANN)).unwrap();
     assert!(!format!("{place:?} {place} {store:?}").contains("hunter2"));
-    // Nobody is at the other end: what is said of that has no password either.
+    // No server at the address: the error contains no password either.
     let nobody = StoreLocation::from(Address::from("postgres://keeper:hunter2@127.0.0.1:1/x"));
     let away = Store::open(&nobody).unwrap_err();
     assert_eq!((away.kind, away.get_retry_after()), (Kind::Unavailable, Some(Duration::from_secs(1))));
@@ -145,7 +145,7 @@ async fn what_one_process_changes_is_in_force_for_another() {
     store.add_user(user(ANN)).unwrap();
     let (record, token) = store.create_pat(ANN, NewPat::default()).unwrap();
     let (nightly, secret) = store.create_service_account(account("nightly", &[SALES], Scope::Write)).unwrap();
-    // What is new is known at once: a refusal would be a wrong one.
+    // New credentials are known at once: a refusal would be wrong.
     assert_eq!(ask_at_once(&actor, basic(ANN, &token)).await.unwrap().scope(), Scope::Write);
     let access = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
     let shown = || Credential::Bearer(access.token.clone());
@@ -177,7 +177,7 @@ async fn a_change_is_noticed_also_when_no_word_of_it_comes() {
     let (second, other) = store.create_pat(ANN, NewPat::default()).unwrap();
     let actor = house.actor().await;
     assert!(ask_at_once(&actor, basic(ANN, &token)).await.is_ok());
-    // Nobody tells any more, and the count goes on.
+    // Without notifications the count still works.
     house.execute(
         "CREATE OR REPLACE FUNCTION count_change() RETURNS trigger LANGUAGE plpgsql AS
          $$ BEGIN UPDATE revision SET number = number + 1; RETURN NULL; END $$",

@@ -60,7 +60,7 @@ fn many_may_open_a_fresh_store_at_once() {
     });
 }
 
-/// What an older program made, up to the fourth format.
+/// The migrations of an older version, up to the fourth format.
 const OLDER: [&str; 4] = [
     include_str!("../store/migrations/sqlite/0001_identities.sql"),
     include_str!("../store/migrations/sqlite/0002_tokens.sql"),
@@ -149,7 +149,7 @@ fn nothing_of_a_private_key_is_left_in_any_file_once_it_was_replaced() {
         let house = House::new();
         let mut store = house.store();
         store.ensure_key().unwrap();
-        // Whoever is there: without it the last one to leave would empty the log.
+        // Another handle: without it the last one to close would empty the log.
         let other = house.store();
         assert_eq!(other.users().unwrap(), []);
         let mut privates = Vec::new();
@@ -174,7 +174,7 @@ fn nothing_of_a_private_key_is_left_in_any_file_once_it_was_replaced() {
             for private in &privates {
                 assert!(!holds(&house, private), "{algorithm:?}, round {round}");
             }
-            // Without the key that it is encrypted with, or with another one, nothing takes its place.
+            // Without the key that it is encrypted with, or with another one, nothing replaces it.
             let others = [None, Some(StoreKey::parse(&"cd".repeat(32)).unwrap())];
             for other in others.into_iter().filter(|_| round >= 2) {
                 let mut stranger = house.store().sealed_with(other);
@@ -185,14 +185,15 @@ fn nothing_of_a_private_key_is_left_in_any_file_once_it_was_replaced() {
     }
 }
 
-/// Whether some file of the store has a part of these octets that is no part of every key of its kind.
+/// Returns true if a file of the store contains a part of these bytes that is not a part of every key of its kind.
 fn holds(house: &House, octets: &[u8]) -> bool {
     static OTHERS: LazyLock<[Vec<u8>; 3]> = LazyLock::new(|| {
         [Algorithm::EdDsa, Algorithm::Es256, Algorithm::Rs256]
             .map(|algorithm| NewKey::generate_for(algorithm).unwrap().private.expose_secret().to_vec())
     });
     let usual = |part: &[u8]| OTHERS.iter().any(|key| key.windows(part.len()).any(|window| window == part));
-    // So long that none is the frame of an RSA key alone, which differs by a length and is another key's too.
+    // Long enough that none is only the frame of an RSA key, which differs by a length and occurs in other keys
+    // too.
     let parts: Vec<&[u8]> = octets.chunks_exact(16).filter(|part| !usual(part)).collect();
     let files = fs::read_dir(house.path().parent().unwrap()).unwrap();
     let files = files.map(|entry| fs::read(entry.unwrap().path()).unwrap());

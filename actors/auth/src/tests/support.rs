@@ -1,4 +1,4 @@
-//! A store in a directory of its own, a clock that is set by hand, and an actor on them.
+//! A store in a temporary directory, a clock that is set by hand, and an actor on them.
 
 use std::any::Any;
 use std::fs;
@@ -42,11 +42,11 @@ const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const REDIRECT: &str = "https://client.example/cb";
 
-/// Where a store is, and what a test may do there behind its back.
+/// The location of a store, and direct access to it for tests.
 pub(super) trait Kind {
     fn place(directory: &Path) -> StoreLocation;
 
-    /// Runs statements, as somebody else.
+    /// Runs statements in another session.
     fn execute(place: &StoreLocation, sql: &str);
 
     /// Everything that is kept.
@@ -55,7 +55,7 @@ pub(super) trait Kind {
     /// How many rows a table has.
     fn count(place: &StoreLocation, table: &str) -> i64;
 
-    /// Keeps everybody else from writing.
+    /// Locks out all other writers.
     fn lock(place: &StoreLocation) -> Box<dyn Any>;
 }
 
@@ -187,7 +187,7 @@ impl<K: Kind> AnyHouse<K> {
         K::execute(&self.place, sql);
     }
 
-    /// Keeps everybody else from writing, until the answer is dropped.
+    /// Locks out all other writers, until the guard is dropped.
     pub(super) fn lock(&self) -> Box<dyn Any> {
         K::lock(&self.place)
     }
@@ -222,7 +222,7 @@ impl<K: Kind> AnyHouse<K> {
         self.seconds.fetch_add(seconds, Ordering::SeqCst);
     }
 
-    /// As long after `seconds` as it takes until what ended then is over by every clock.
+    /// Advances the clock until what ended after `seconds` has ended by every clock.
     pub(super) fn pass_beyond(&self, seconds: u64) {
         self.pass(seconds + CLOCK_SKEW.as_secs());
     }
@@ -232,7 +232,7 @@ impl<K: Kind> AnyHouse<K> {
         Store::open_with(&self.place, self.clock()).unwrap()
     }
 
-    /// The same with what it records.
+    /// Returns a store, and what it records.
     pub(super) fn recorded_store(&self) -> (Store, Kept) {
         let kept = Kept::default();
         (self.store().recording(Arc::new(kept.clone()), AuditContext::default()), kept)
@@ -273,14 +273,14 @@ impl<K: Kind> AnyHouse<K> {
         self.resumptions.load(Ordering::SeqCst)
     }
 
-    /// What the observer heard of the store, and of issuers.
+    /// Returns the observed outages of the store and of issuers.
     pub(super) fn outages(&self) -> Vec<String> {
         self.outages.lock().unwrap().clone()
     }
 }
 
-/// What a store of the fourth format held: a token and what a person gave a client, once in force and once
-/// revoked. Digests are the 32 octets of `digest`.
+/// The content of a store of the fourth format: a token and a person's grant to a client, each once in force and
+/// once revoked. Digests are the 32 bytes of `digest`.
 pub(super) fn older_rows(digest: &str) -> String {
     format!(
         "INSERT INTO users (id, email, email_key, admin, scope, created_at)
@@ -300,21 +300,21 @@ pub(super) fn older_rows(digest: &str) -> String {
     )
 }
 
-/// What has become of them.
+/// Checks what has become of them.
 pub(super) fn look_at_older_rows(store: &mut Store) {
     let token = store.pats(None).unwrap().remove(0);
     assert_eq!((token.name.as_str(), token.parent, token.parent_known), ("old", None, false));
     let consents = store.consents(Some("ann@example.com")).unwrap();
     assert_eq!(consents.iter().map(|consent| consent.id).collect::<Vec<_>>(), [Uuid::from_u128(2)]);
     assert_eq!(consents[0].client_kind, Some(crate::oauth::client::ClientKind::Document));
-    // Nobody knows who has seen the secret: it does not grow with the account.
+    // It is unknown who has seen the secret: it does not grow with the account.
     let wider = store.change_service_account(account("nightly", &[SALES, STOCK], Scope::Write)).unwrap();
     assert_eq!((wider.secret_opens, wider.secret_parent), (only(&[SALES], Scope::Read), None));
     let (rotated, _) = store.rotate_service_account("nightly").unwrap();
     assert_eq!(rotated.secret_opens, rotated.rights);
 }
 
-/// Paces a loop that waits; one that goes on for too long has failed.
+/// Paces a loop that waits, and fails if it takes too long.
 pub(super) struct Pace {
     interval: tokio::time::Interval,
     until: Instant,
@@ -396,7 +396,7 @@ pub(super) fn refreshing(client: &str, token: &SecretString) -> RefreshTokenRequ
     RefreshTokenRequest { client: public(client), token: token.clone(), scope: None, resource: None }
 }
 
-/// A process on the store: what people may ask it for, and where credentials are judged.
+/// Starts a process on the store: its operations for people, and its authentication.
 pub(super) async fn process(settings: AuthSettings) -> (Accounts, Auth) {
     let auth = Auth::start(settings.clone()).await.unwrap();
     (Accounts::start(&settings, auth.clone()).await.unwrap(), auth)
@@ -410,13 +410,13 @@ pub(super) fn proof(client_id: &str, secret: &SecretString) -> ClientAuthenticat
     ClientAuthentication { client_id: client_id.to_owned(), client_secret: secret.clone(), from: None }
 }
 
-/// What the actor says once it has seen what was written before: of a database, a moment may pass.
+/// Returns the actor's answer once it has seen what was written before: for a database, a moment may pass.
 pub(super) async fn ask(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
     actor.send(SyncStore).await.unwrap();
     ask_at_once(actor, credential).await
 }
 
-/// What the actor says now.
+/// Returns the actor's current answer.
 pub(super) async fn ask_at_once(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
     actor.send(VerifyCredential::from(Authenticate { credential, endpoint: Endpoint::Api, from: None })).await.unwrap()
 }

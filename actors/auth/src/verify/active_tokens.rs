@@ -1,4 +1,4 @@
-//! What was let in with access tokens, as long as something goes on under them.
+//! Principals authenticated with access tokens, as long as something runs under them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,7 +14,7 @@ use portico_core::principal::{Principal, Validity};
 /// Access tokens that are kept at least before it is looked which of them are in use.
 const ROOM: usize = 10_000;
 
-/// What was let in with access tokens, as long as something goes on under them.
+/// Principals authenticated with access tokens, as long as something runs under them.
 #[derive(Default)]
 pub(crate) struct ActiveTokens(pub(crate) HashMap<CredentialKey, ActiveToken>);
 
@@ -26,13 +26,13 @@ pub(crate) struct ActiveToken {
 }
 
 impl ActiveToken {
-    /// Whether anybody but us has it.
+    /// Returns true if anything else holds the principal.
     pub(crate) fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.by) > 1 || self.by.validity.is_held()
     }
 }
 
-/// What an actor that has died knew of what goes on under credentials: its successor ends that in its place.
+/// The state that a dead actor leaves behind, so that its successor can end what runs under lost credentials.
 #[derive(Clone, Default)]
 pub(crate) struct Handover(Arc<Mutex<(Snapshot, ActiveTokens)>>);
 
@@ -41,7 +41,7 @@ impl Handover {
         lock(&self.0)
     }
 
-    /// What a new actor begins with: what was read now, or else what the one before knew.
+    /// Returns the state of a new actor: what was read now, or else its predecessor's.
     pub(crate) fn pass_on(&self, read: Option<Snapshot>) -> (Snapshot, ActiveTokens) {
         let (before, held) = std::mem::take(&mut *self.lock());
         match read {

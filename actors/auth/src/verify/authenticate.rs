@@ -1,4 +1,4 @@
-//! What is asked when a credential is shown, and what the answer is remembered under.
+//! The message that authenticates a credential, and the cache key of the answer.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::verify::pending::Pending;
 use portico_core::error::Result;
 use portico_core::principal::{Credential, Endpoint, Principal};
 
-/// Asks who shows this credential, and whether it opens this endpoint.
+/// Authenticates a credential, and checks that it may be used at an endpoint.
 #[derive(Clone, Debug)]
 pub struct Authenticate {
-    /// What is shown.
+    /// The credential.
     pub credential: Credential,
-    /// To what it is shown.
+    /// The endpoint.
     pub endpoint: Endpoint,
     /// Where it is shown from, if that is known.
     pub from: Option<IpAddr>,
@@ -25,7 +25,7 @@ pub struct Authenticate {
 /// A credential, and the endpoint that it was shown to: it may open one and not another.
 pub(crate) type CredentialKey = (Digest, Endpoint);
 
-/// What is remembered under. No header has the octet that stands between name and token.
+/// Returns the cache key. No header contains the byte that separates name and token.
 pub(crate) fn key(asked: &Authenticate) -> CredentialKey {
     let digest = match &asked.credential {
         Credential::Bearer(token) => Digest::new(token.expose_secret()),
@@ -34,16 +34,16 @@ pub(crate) fn key(asked: &Authenticate) -> CredentialKey {
     (digest, asked.endpoint)
 }
 
-/// Asks the actor for what is not remembered. Each digest is made once.
+/// Asks the actor about a credential that is not cached. Each digest is computed once.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Arc<Principal>>")]
 pub(crate) struct VerifyCredential {
     pub(crate) asked: Authenticate,
-    /// What it is remembered under.
+    /// The cache key.
     pub(crate) key: CredentialKey,
     /// That of the token alone.
     pub(crate) token: Digest,
-    /// Its place among those that wait.
+    /// Its place among the waiting requests.
     pub(crate) pending: Option<Pending>,
 }
 

@@ -1,4 +1,4 @@
-//! Who shows a credential, as the actor answers that: at once, or once keys of an issuer or the store were looked at.
+//! The actor's answer about a credential: at once, or after keys of an issuer or the store were read.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl AuthActor {
             let error = Error::forbidden("the access token has no scope that is known here").needs("read");
             return because(error.hint("ask for one with the scope read, write or admin"));
         }
-        // What was good once is no attempt to guess.
+        // A credential that was valid once is not a guess.
         let quota = if refusal.was_genuine() { None } else { self.failures.count(asked.from, name) };
         because(match quota {
             None => Error::unauthenticated("the credential is not valid, or it has expired"),
@@ -48,8 +48,8 @@ impl AuthActor {
         })
     }
 
-    /// Looks for an issuer's newer keys where a token names an unknown one, or where the known ones
-    /// are old. What is to be waited for, if the judgement may be another one then.
+    /// Looks for an issuer's newer keys if a token names an unknown one, or if the known ones are old. Returns what
+    /// to wait for, if the verdict may change then.
     fn newer_keys(
         &mut self,
         credential: &Credential,

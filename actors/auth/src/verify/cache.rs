@@ -1,9 +1,8 @@
-//! What was found of credentials not long ago: any thread looks here first, and asks the
-//! [`AuthActor`](crate::AuthActor) only where nothing is found. So a signature is checked once and not with every
-//! request, and a call waits for no mailbox.
+//! The cache of verdicts on credentials: any thread looks here first, and asks the [`AuthActor`](crate::AuthActor)
+//! only on a miss. So a signature is verified once and not with every request, and most calls wait for no mailbox.
 //!
-//! The actor alone writes. What makes one verdict wrong before its time empties all of them: a change of the store
-//! or of the settings, a revocation, the actor's end. Refusals are not kept.
+//! Only the actor writes. Whatever can invalidate a verdict before its time clears the whole cache: a change of the
+//! store or of the settings, a revocation, the actor's end. Refusals are not cached.
 
 use std::sync::Arc;
 
@@ -18,11 +17,11 @@ use portico_core::principal::Principal;
 /// Credentials that are remembered at most.
 const MOST: usize = 10_000;
 
-/// What all who are started with the same settings remember.
+/// The cached verdicts, shared by all that are started with the same settings.
 #[derive(Clone)]
 pub(crate) struct CacheStorage {
     cache: Arc<Cache<CredentialKey, VerifiedCredential>>,
-    /// Credentials that were good once, whatever they are now.
+    /// Credentials that were valid once, whatever they are now.
     known: Arc<Cache<Digest, ()>>,
 }
 
@@ -32,7 +31,7 @@ impl Default for CacheStorage {
     }
 }
 
-/// What is remembered of credentials that were found valid.
+/// The cached verdicts on valid credentials.
 #[derive(Clone)]
 pub(crate) struct VerifiedCache {
     memory: CacheStorage,
@@ -44,9 +43,9 @@ pub(crate) struct VerifiedCache {
 #[derive(Clone)]
 pub(crate) struct VerifiedCredential {
     pub(crate) by: Arc<Principal>,
-    /// When it ends; none for a token without an end.
+    /// When it ends; `None` for a token without an end.
     pub(crate) until: Option<Timestamp>,
-    /// The personal access token whose use is noted.
+    /// The personal access token whose use is recorded.
     pub(crate) used: Option<Digest>,
 }
 
@@ -55,7 +54,7 @@ impl VerifiedCache {
         Self { memory, clock, uses }
     }
 
-    /// Who shows that, where it is known and still holds.
+    /// Returns the principal of a cached verdict that still holds.
     pub(crate) fn get(&self, key: &CredentialKey) -> Option<Arc<Principal>> {
         let verdict = self.memory.cache.get(key)?;
         let now = self.clock.now().time();
@@ -71,7 +70,7 @@ impl VerifiedCache {
         self.memory.known.get(&key.0).is_some()
     }
 
-    /// Remembers what was found of what is shown, and notes that it was used.
+    /// Caches a verdict, and records the use of the token.
     pub(crate) fn insert(&self, key: CredentialKey, verdict: VerifiedCredential) -> Arc<Principal> {
         let by = Arc::clone(&verdict.by);
         self.note(&verdict, self.clock.now().time());

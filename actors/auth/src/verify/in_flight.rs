@@ -1,5 +1,5 @@
-//! Credentials that are being judged: who shows the same one from the same address waits for the same verdict. A
-//! program that starts with many calls at once is one stranger, not as many as it has calls.
+//! Verifications in progress: the same credential from the same address waits for the same verdict. A program that
+//! starts with many calls at once counts as one stranger, not as many.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -19,7 +19,7 @@ type Judgements = Mutex<HashMap<Shown, Weak<Judgement>>>;
 #[derive(Clone, Default)]
 pub(crate) struct InFlight(Arc<Judgements>);
 
-/// One of them, as long as somebody waits for it.
+/// A verification, as long as a caller waits for it.
 struct Judgement {
     verdict: OnceCell<Result<Arc<Principal>, Arc<Error>>>,
     shown: Shown,
@@ -37,10 +37,10 @@ impl Drop for Judgement {
 }
 
 impl InFlight {
-    /// The verdict on what is shown: that of `judge`, unless it is waited for already.
+    /// Returns the verdict on a credential: that of `judge`, unless it is in progress already.
     ///
     /// # Errors
-    /// Those of `judge`, to each who waits.
+    /// Those of `judge`, to each waiting caller.
     pub(crate) async fn join(
         &self,
         key: CredentialKey,
@@ -59,7 +59,7 @@ impl InFlight {
         kept = all.get(&shown).and_then(Weak::upgrade);
         match &kept {
             Some(judgement) if !judgement.verdict.initialized() => Arc::clone(judgement),
-            // What was found by now may be so no longer.
+            // A finished verdict may be outdated by now.
             _ => {
                 let judgement = Arc::new(Judgement { verdict: OnceCell::new(), shown, all: Arc::clone(&self.0) });
                 all.insert(shown, Arc::downgrade(&judgement));
@@ -114,7 +114,7 @@ mod tests {
         let mut left = show("a", HERE);
         assert!(poll!(&mut left).is_pending());
         assert_eq!(judged.load(Ordering::Relaxed), 4);
-        // Who waits goes on when the first one leaves.
+        // The others continue when the first caller leaves.
         let mut second = show("a", HERE);
         assert!(poll!(&mut second).is_pending());
         drop(left);

@@ -1,5 +1,5 @@
-//! Credentials are judged here: when they are shown, and again with every change of the store while something
-//! goes on under them.
+//! Verifies credentials: when they are presented, and again with every change of the store while something runs
+//! under them.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::verify::cache::VerifiedCredential;
 use crate::verify::refusal::Refusal;
 use portico_core::principal::{Credential, Endpoint, Principal};
 
-/// What was found of a personal access token.
+/// Makes the verdict on a personal access token.
 fn personal(token: Digest, (by, until): (Arc<Principal>, Option<Timestamp>)) -> VerifiedCredential {
     VerifiedCredential { by, until, used: Some(token) }
 }
 
 impl AuthActor {
-    /// Who shows what is asked about.
+    /// Verifies the credential of `query`, and returns its principal.
     pub(crate) fn authenticate(&mut self, query: &VerifyCredential) -> Result<Arc<Principal>, Refusal> {
         let (now, shown) = (self.settings.clock.now(), &query.token);
         let verdict = match &query.asked.credential {
             Credential::Basic { email, .. } => personal(*shown, self.snapshot.personal(shown, Some(email), now)?),
-            // What clients with one field for a token send.
+            // Sent by clients with one field for a token.
             Credential::Bearer(token) if token.expose_secret().starts_with(PAT_PREFIX) => {
                 personal(*shown, self.snapshot.personal(shown, None, now)?)
             }
@@ -38,7 +38,7 @@ impl AuthActor {
         Ok(self.cache.insert(query.key, verdict))
     }
 
-    /// Who shows this access token, at that time, and until when that holds.
+    /// Returns the principal of this access token at that time, and until when the verdict holds.
     fn bearer(&self, token: &str, endpoint: Endpoint, at: Now) -> Result<(Principal, Timestamp), Refusal> {
         let Some(issuer) = self.foreign(token).and_then(|index| self.issuers.get(index)) else {
             return self.snapshot.bearer(token, &self.tokens, endpoint, at);
@@ -57,8 +57,8 @@ impl AuthActor {
         by
     }
 
-    /// Judges again what goes on under access tokens: what opens nothing any more, or less, loses its
-    /// validity. A token whose time is over is judged as if it were not.
+    /// Verifies again the access tokens under which something runs: those that are revoked or have fewer rights
+    /// lose their validity. An expired token is treated as if it were not.
     pub(crate) fn reverify(&mut self) {
         self.cache.clear();
         let now = self.settings.clock.now();

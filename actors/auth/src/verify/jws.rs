@@ -1,5 +1,5 @@
-//! Signed texts (JWS in its compact form, RFC 7515 §7.1), ours and other issuers', read by one reader and
-//! read once: who decides on a token and who acts on it see the same members.
+//! Signed texts (JWS in its compact form, RFC 7515 §7.1), ours and other issuers', parsed by one parser and only
+//! once: so all decisions on a token see the same members.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use serde_json::{Map, Value};
 use crate::keys::key::VerifyingKey;
 use crate::verify::refusal::Refusal;
 
-/// No token of ours is longer; what is longer is not even decoded.
+/// Longer than any token of ours; longer texts are not even decoded.
 const LONGEST: usize = 64 * 1024;
 
-/// What a registered media type may begin with where no other slash follows (RFC 7515 §4.1.9).
+/// The prefix that a registered media type may have if no other slash follows (RFC 7515 §4.1.9).
 const APPLICATION: &str = "application/";
 
-/// A signed text whose signature nobody has checked yet.
+/// A signed text whose signature is not verified yet.
 #[derive(Debug)]
 pub(crate) struct Signed<'t> {
     pub(crate) header: Header,
@@ -39,14 +39,13 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Whether this is a text of the type `media`; one that does not say is of the type `JWT` and nothing
-    /// more (RFC 7519 §5.1).
+    /// Returns true if this is a text of the type `media`; one without a type is of the type `JWT` (RFC 7519 §5.1).
     pub(crate) fn is_of_type(&self, media: &str) -> bool {
         plain(self.typ.as_deref().unwrap_or("JWT")).eq_ignore_ascii_case(plain(media))
     }
 }
 
-/// A media type without what may be left out.
+/// Returns a media type without the optional prefix.
 fn plain(media: &str) -> &str {
     let head = media.get(..APPLICATION.len()).filter(|head| head.eq_ignore_ascii_case(APPLICATION));
     head.and_then(|_| media.get(APPLICATION.len()..)).filter(|rest| !rest.contains('/')).unwrap_or(media)
@@ -66,7 +65,7 @@ impl<'t> Signed<'t> {
         Ok(Self { header, claims, message, signature })
     }
 
-    /// A text that it claims; nothing about it is proven.
+    /// Returns the text of a claim, which is not verified.
     pub(crate) fn claimed(&self, name: &str) -> Option<&str> {
         self.claims.get(name).and_then(Value::as_str)
     }
@@ -81,8 +80,7 @@ impl<'t> Signed<'t> {
         }
         let (message, algorithm) = (self.message.as_bytes(), key.algorithm.jwt());
         match jsonwebtoken::crypto::verify(self.signature, message, &key.decoding, algorithm) {
-            // Bound to a key of its holder's (RFC 7800), which is not asked for here: whoever has stolen it could
-            // show it.
+            // Bound to a key of its holder (RFC 7800), whose proof is not requested here: a thief could present it.
             Ok(true) if self.claims.contains_key("cnf") => Err(Refusal::BoundToKey),
             Ok(true) => Ok(self.claims),
             Ok(false) => Err(Refusal::WrongSignature),
@@ -160,7 +158,7 @@ impl<'de> Deserialize<'de> for Unique {
     }
 }
 
-/// Whether a member is there, whatever its value.
+/// Returns true for any value of a member that is present.
 fn there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     serde::de::IgnoredAny::deserialize(deserializer).map(|_| true)
 }

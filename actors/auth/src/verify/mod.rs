@@ -1,5 +1,5 @@
-//! Credentials are verified here: tokens and their signatures, what the store held when it was last read, and what was
-//! found not long ago.
+//! Verifies credentials: tokens and their signatures, against the store as it was last read, with a cache of recent
+//! verdicts.
 
 pub(crate) mod active_tokens;
 pub(crate) mod authenticate;

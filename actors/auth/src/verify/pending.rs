@@ -1,5 +1,5 @@
-//! How many may wait for the [`AuthActor`](crate::AuthActor) at once: it answers from memory, but what is not known
-//! may have to be looked for in the store. Beyond it the answer is given at once.
+//! Limits the requests that wait for the [`AuthActor`](crate::AuthActor): it answers from memory, but an unknown
+//! credential may have to be looked up in the store. Beyond the limit the error is returned at once.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -12,14 +12,14 @@ use portico_core::shares::{Share, ShareLimits, Shares};
 
 /// All together.
 const MOST: usize = 4096;
-/// Those who show what is not known.
+/// The maximal number of requests with unknown credentials.
 const STRANGERS: usize = 256;
 /// Of these, from one address.
 const STRANGERS_OF_ADDRESS: usize = 32;
 /// When another attempt is worth it.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Those who wait. Cheap to clone.
+/// The waiting requests. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct PendingRequests {
     all: Shares<()>,
@@ -40,7 +40,7 @@ impl Pending {
         Self(Arc::new(Places { _place: place, stranger: Mutex::new(stranger) }))
     }
 
-    /// Makes room for another stranger: it waits for somebody else's answer now, and keeps nobody busy here.
+    /// Makes room for another stranger: this one now waits for another request's answer, and causes no work here.
     pub(crate) fn release_stranger(&self) {
         drop(lock(&self.0.stranger).take());
     }
@@ -53,10 +53,10 @@ impl fmt::Debug for Pending {
 }
 
 impl PendingRequests {
-    /// One more who is known.
+    /// Admits a known caller.
     ///
     /// # Errors
-    /// [`Kind::Unavailable`] when there are too many.
+    /// [`Kind::Unavailable`] if there are too many.
     pub(crate) fn admit(&self) -> Result<Pending> {
         self.place().map(|place| Pending::new(place, None))
     }
@@ -68,10 +68,10 @@ impl PendingRequests {
         })
     }
 
-    /// One more who shows what is not known.
+    /// Admits a caller with an unknown credential.
     ///
     /// # Errors
-    /// [`Kind::Busy`] when there are too many, from that address or in all.
+    /// [`Kind::Busy`] if there are too many, from that address or in all.
     pub(crate) fn admit_stranger(&self, from: ClientAddress) -> Result<Pending> {
         let place = self.place()?;
         let most = ShareLimits { each: STRANGERS_OF_ADDRESS, all: STRANGERS };

@@ -1,7 +1,7 @@
 //! Why a credential was refused.
 
-/// Why a token was refused: for the log and the tests. Of these, callers are only told that a genuine
-/// token is for somewhere else or has no scope.
+/// Why a token was refused: for the log and the tests. Callers only learn that a genuine token is for another
+/// resource or has no scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Malformed,
@@ -32,7 +32,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// Whether the credential was good once: nobody guesses it.
+    /// Returns true if the credential was valid once, and so is not a guess.
     pub(crate) const fn was_genuine(self) -> bool {
         matches!(
             self,
@@ -48,7 +48,7 @@ impl Refusal {
         )
     }
 
-    /// Whether the token's signature was found genuine before it was refused: what it says is then so.
+    /// Returns true if the token's signature was verified before it was refused: its claims are then genuine.
     pub(crate) const fn is_behind_signature(self) -> bool {
         matches!(
             self,
@@ -69,8 +69,8 @@ impl Refusal {
         )
     }
 
-    /// Whether the store may hold what would have opened, written a moment ago. A wrong name counts as a
-    /// wrong secret does: the time of the answer must not tell them apart.
+    /// Returns true if the store may just have been changed so that the credential is valid. A wrong name is
+    /// treated like a wrong secret: the time of the answer must not distinguish them.
     pub(crate) const fn may_be_behind(self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! What an access token is for (RFC 8707): which of our addresses a `resource` names, and what a
-//! token with such an audience opens.
+//! The resources of access tokens (RFC 8707): which of our addresses a `resource` names, and the rights of a token
+//! with such an audience.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub(crate) enum Resource {
 }
 
 impl Resource {
-    /// Reads an absolute address within `origin`, which has no trailing slash. A trailing slash and
-    /// a query string name the same resource. `None` for everything that is not ours.
+    /// Parses an absolute address within `origin`, which has no trailing slash. A trailing slash and a query string
+    /// name the same resource. Returns `None` for everything that is not ours.
     pub(crate) fn parse(origin: &str, address: &str) -> Option<Self> {
         if address.len() > LONGEST || !address.chars().all(|c| c.is_ascii_graphic() && c != '#') {
             return None;
@@ -59,8 +59,8 @@ impl Resource {
         }
     }
 
-    /// The one relation among resources: whether whatever is for `other` is for this one too. All that
-    /// is given for a resource stays within it, and what is asked of a grant has to be.
+    /// Returns true if this resource includes `other`. This is the only relation between resources: everything
+    /// granted for a resource stays within it, and everything requested of a grant must.
     pub(crate) fn contains(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Service, _) | (Self::Mcp, Self::Connection(_) | Self::Workspace(_)) => true,
@@ -68,7 +68,7 @@ impl Resource {
         }
     }
 
-    /// What a token for this resource reaches at `endpoint`; `None` where it is not for there.
+    /// Returns the rights of a token for this resource at `endpoint`; `None` if it is not for that endpoint.
     pub(crate) fn rights_at(&self, endpoint: Endpoint) -> Option<Rights> {
         let whole = match endpoint {
             Endpoint::Api => Self::Api,
@@ -80,7 +80,7 @@ impl Resource {
         self.part().filter(|_| whole.contains(self))
     }
 
-    /// The one connection or the one workspace that it names, as far as anybody may go there.
+    /// Returns the only connection or workspace that it names, with the widest scope there.
     pub(crate) fn part(&self) -> Option<Rights> {
         match self {
             Self::Connection(id) => Some(Rights::only([*id], Scope::Admin)),
@@ -91,7 +91,7 @@ impl Resource {
         }
     }
 
-    /// Whether `rights` reach what it names, if that is one alone.
+    /// Returns true if `rights` include what it names, if that is a single one.
     pub(crate) fn is_open_to(&self, rights: &Rights) -> bool {
         match self {
             Self::Connection(id) => rights.covers(*id),
@@ -101,7 +101,7 @@ impl Resource {
     }
 }
 
-/// What `resources` open together at `endpoint`; `None` where none of them is for there.
+/// Returns the combined rights of `resources` at `endpoint`; `None` if none of them is for that endpoint.
 pub(crate) fn reach(resources: impl IntoIterator<Item = Resource>, endpoint: Endpoint) -> Option<Rights> {
     let mut parts = None::<(Vec<Uuid>, Vec<(Arc<str>, WorkspaceGrant)>)>;
     for reach in resources.into_iter().filter_map(|resource| resource.rights_at(endpoint)) {
@@ -190,7 +190,7 @@ mod tests {
             let Some(reach) = resource.rights_at(endpoint) else { continue };
             let ids = [ID, Uuid::from_u128(7), Uuid::from_u128(8)].into_iter().filter(|id| reach.covers(*id));
             opened.extend(ids.map(|id| (word, id.to_string())));
-            // Over a connection that nobody names.
+            // Over a connection that no resource names.
             let is_reached = |name: &&str| reach.scope_in(name, [Uuid::from_u128(9)]).is_some();
             let names = ["revenue", "turnover", "other"].into_iter().filter(is_reached);
             opened.extend(names.map(|name| (word, name.to_owned())));

@@ -1,5 +1,5 @@
-//! What the store held when it was last read: every credential is judged by this, in memory. How a
-//! change is noticed is not here, see `sync`.
+//! The store as it was last read: every credential is verified against it, in memory. Changes are noticed in
+//! `sync`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use portico_core::principal::{Claims, Endpoint, Principal, Rights, Validity};
 
 /// One personal access token.
 struct Token {
-    /// Why it opens nothing, whatever its end.
+    /// Why it is refused, whatever its end.
     refused: Option<Refusal>,
     email_key: String,
     expires_at: Option<Timestamp>,
-    /// With what is left of the token's rights with the user's.
+    /// With the token's rights, limited by the user's.
     principal: Arc<Principal>,
 }
 
@@ -50,10 +50,10 @@ impl Token {
     }
 }
 
-/// Who shows a personal access token, and when that ends, if it does.
+/// The principal of a personal access token, and when the token ends, if it does.
 pub(crate) type Personal = (Arc<Principal>, Option<Timestamp>);
 
-/// How long what a token opens goes on: no longer than what it was made out of.
+/// How long a token is valid: no longer than what it derives from.
 #[derive(Clone, Copy, Default)]
 struct Lifetime {
     is_revoked: bool,
@@ -68,12 +68,12 @@ impl Lifetime {
     }
 }
 
-/// The lives of personal access tokens, each of which is added behind its parent.
+/// The lifetimes of personal access tokens; parents are added before their children.
 #[derive(Default)]
 struct Lifetimes(HashMap<Uuid, Lifetime>);
 
 impl Lifetimes {
-    /// That of what came of a token, or of none. A token that is not there was revoked long ago.
+    /// Returns the lifetime for what derives from a token, or from none. A missing token was revoked long ago.
     fn get(&self, token: Option<Uuid>) -> Lifetime {
         let Some(token) = token else { return Lifetime::default() };
         self.0.get(&token).copied().unwrap_or(Lifetime { is_revoked: true, ..Lifetime::default() })
@@ -89,13 +89,12 @@ impl Lifetimes {
     }
 }
 
-/// Who can hold an access token: a user or a service account that is not disabled.
+/// A possible holder of an access token: a user or a service account that is not disabled.
 pub(crate) struct Holder {
     /// A user's e-mail address, or a service account's client id.
     pub(crate) subject: String,
     pub(crate) rights: Rights,
-    /// When it was made, or was disabled last: a token from before is another one's of the same name, or has
-    /// ended.
+    /// When it was created or last disabled: an earlier token belongs to a former holder of the name, or has ended.
     pub(crate) since: Timestamp,
     /// That of a service account's secret.
     lifetime: Lifetime,
@@ -115,14 +114,14 @@ impl Holder {
 pub(crate) struct Account {
     pub(crate) holder: Holder,
     secret: Digest,
-    /// What the secret opens at most.
+    /// The maximal rights of the secret.
     pub(crate) seen: Rights,
 }
 
 impl Account {
     /// The account of a row, by its id.
     fn from_row(row: AccountRow, lifetimes: &Lifetimes) -> (String, Self) {
-        // A name that an administrator of some connections chose leads to nobody's role.
+        // A name chosen by an administrator of some connections must not select a role.
         let known = [("client_id", row.client_id.as_str()), ("name", &row.name)];
         let claims = claims(if row.named { &known } else { &known[..1] });
         let (subject, since, lifetime) = (row.client_id.clone(), row.since, lifetimes.get(row.parent));
@@ -133,15 +132,15 @@ impl Account {
 
 /// One grant of a person to a client, in force.
 struct ActiveGrant {
-    /// What is left of them with the person's, and with those of the token that they signed in with.
+    /// Its rights, limited by those of the person and of the token that they signed in with.
     rights: Rights,
     expires_at: Timestamp,
-    /// That of the client; none for one that is not kept any more.
+    /// The client's kind; `None` if it is no longer stored.
     kind: Option<ClientKind>,
 }
 
 impl ActiveGrant {
-    /// The grant of a row, by its id; `None` where the token that it was given with opens nothing any more.
+    /// Returns the grant of a row, by its id; `None` if the token that it was given with is not valid any more.
     fn from_row(row: GrantRow, lifetimes: &Lifetimes) -> Option<(Uuid, Self)> {
         let lifetime = lifetimes.get(row.token);
         if lifetime.is_revoked || lifetime.is_disabled {
@@ -152,7 +151,7 @@ impl ActiveGrant {
     }
 }
 
-/// Everything that credentials are judged by. The default one knows nobody.
+/// Everything that credentials are verified against. The default one knows no caller.
 #[derive(Default)]
 pub(crate) struct Snapshot {
     tokens: HashMap<Digest, Token>,
@@ -194,7 +193,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Takes the keys in: all of them verify, and the one with its private part signs.
+    /// Adds the keys: all of them verify, and the one with its private part signs.
     fn add_keys(&mut self, keys: Vec<KeyRow>) -> Result<()> {
         for row in keys {
             let key = VerifyingKey::new(row.kid, row.public, row.retired_at)?;
@@ -225,8 +224,8 @@ impl Snapshot {
         self.admission = admission;
     }
 
-    /// Who shows this personal access token, and until when that holds: under a name, or without one, as it names its
-    /// user by itself. Each way to fail takes the same steps.
+    /// Returns the principal of this personal access token, and until when that holds: with a user name, or without
+    /// one, since the token identifies its user. Each way to fail takes the same steps.
     pub(crate) fn personal(&self, shown: &Digest, email: Option<&str>, now: Now) -> Result<Personal, Refusal> {
         let name = email.map(email_key);
         let found = self.tokens.get_key_value(shown);
@@ -249,7 +248,7 @@ impl Snapshot {
         self.tokens.get(token)?.principal.credential.as_deref()
     }
 
-    /// The service account with this id and this secret. Each way to fail takes the same steps.
+    /// Returns the service account with this id and this secret. Each way to fail takes the same steps.
     pub(crate) fn client(&self, client_id: &str, secret: &SecretString, now: Now) -> Option<&Account> {
         let shown = Digest::new(secret.expose_secret());
         let account = self.accounts.get(client_id);
@@ -265,8 +264,8 @@ impl Snapshot {
         }
     }
 
-    /// What an access token of ours says, if it is genuine, in force and not revoked, with the
-    /// rights that are left of it: no more than its holder has now.
+    /// Returns the claims of one of our access tokens, if it is genuine, in force and not revoked, with its
+    /// remaining rights: no more than its holder has now.
     pub(crate) fn inspect(&self, token: &str, tokens: &Tokens, now: Now) -> Result<Verified, Refusal> {
         let mut verified = tokens.verify(token, now.time(), |kid| self.verifying.iter().find(|key| key.kid == kid))?;
         if self.revoked.contains(&verified.jti) {
@@ -289,7 +288,7 @@ impl Snapshot {
         Ok(verified)
     }
 
-    /// Who shows this access token at `endpoint`, and until when that holds.
+    /// Returns the principal of this access token at `endpoint`, and until when that holds.
     pub(crate) fn bearer(
         &self,
         token: &str,
@@ -306,7 +305,8 @@ impl Snapshot {
         Ok((principal, verified.until))
     }
 
-    /// What a source may be told of the token's holder, and of the client that acts for a person.
+    /// Returns the claims about the token's holder, and about the client that acts for a person, that a source may
+    /// read.
     fn claims_of(&self, verified: &Verified) -> Claims {
         let Some(holder) = self.holder(&verified.subject) else { return Claims::default() };
         if holder.claims.verified("client_id").is_some() {
@@ -322,7 +322,7 @@ impl Snapshot {
         self.refused.contains(subject)
     }
 
-    /// Refuses the token with this `jti` from now on: what the store was just told.
+    /// Refuses the token with this `jti` from now on, as just written to the store.
     pub(crate) fn revoke(&mut self, jti: Uuid) {
         self.revoked.insert(jti);
     }
@@ -331,7 +331,7 @@ impl Snapshot {
         self.signing.as_ref()
     }
 
-    /// What keys are derived from that all processes on the store share.
+    /// Returns the secret from which all processes on the store derive keys.
     pub(crate) fn secret(&self) -> Option<&Prk> {
         self.secret.as_ref()
     }
@@ -348,7 +348,7 @@ impl Snapshot {
     }
 }
 
-/// What is known of a caller, as claims.
+/// Makes claims of what is known of a caller.
 fn claims(pairs: &[(&str, &str)]) -> Claims {
     let claims: Map<String, Value> =
         pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();

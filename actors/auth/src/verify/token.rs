@@ -1,5 +1,5 @@
-//! Access tokens: JWTs (RFC 7519) in the profile of RFC 9068, issued and verified. Whether the
-//! client is still allowed what its token says is decided by the actor, not here.
+//! Access tokens: JWTs (RFC 7519) in the profile of RFC 9068, issued and verified. Whether the client still has the
+//! token's rights is decided by the actor.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use portico_core::principal::{Endpoint, Rights, Scope, WorkspaceGrant};
 /// The `typ` of access tokens (RFC 9068 §2.1).
 const ACCESS_TOKEN: &str = "at+jwt";
 
-/// What a token of ours says that was found genuine and in force.
+/// The claims of one of our tokens that is genuine and in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verified {
     pub(crate) subject: String,
@@ -33,13 +33,13 @@ pub(crate) struct Verified {
     pub(crate) audiences: Vec<String>,
     pub(crate) issued_at: Timestamp,
     pub(crate) expires_at: Timestamp,
-    /// What a person granted, where the token is part of that.
+    /// The grant that the token is a part of, if any.
     pub(crate) grant: Option<Uuid>,
     /// From then on it is refused: its own end with the clocks' skew, or its key's.
     pub(crate) until: Timestamp,
 }
 
-/// What one token is to say.
+/// The claims of a token to be issued.
 #[derive(Debug)]
 pub(crate) struct AccessTokenClaims<'a> {
     /// A user's e-mail address, or a service account's client id.
@@ -50,7 +50,7 @@ pub(crate) struct AccessTokenClaims<'a> {
     pub(crate) rights: &'a Rights,
     /// The resource asked for; the issuer itself when absent.
     pub(crate) audience: Option<&'a str>,
-    /// What a person granted, where the token is part of that: it ends with it.
+    /// The grant that the token is a part of, if any: it ends with it.
     pub(crate) grant: Option<Uuid>,
 }
 
@@ -91,7 +91,7 @@ impl Tokens {
         Resource::parse(&self.issuer, audience)
     }
 
-    /// Until when `key` verifies; `None` while it signs.
+    /// Returns until when `key` verifies; `None` while it signs.
     pub(crate) fn verifies_until(&self, key: &VerifyingKey) -> Option<Timestamp> {
         key.retired_at.map(|retired| retired.after(self.lifetime).after(self.skew))
     }
@@ -139,7 +139,7 @@ impl Tokens {
         jsonwebtoken::encode(&header, &claims, &key.encoding).map(SecretString::from).map_err(Error::internal)
     }
 
-    /// Checks everything that the token alone can tell. `find` looks up a key by its `kid`.
+    /// Checks everything that depends on the token alone. `find` looks up a key by its `kid`.
     pub(crate) fn verify<'k>(
         &self,
         token: &str,
@@ -159,7 +159,7 @@ impl Tokens {
             return Err(Refusal::WrongType);
         }
         let claims: ReceivedClaims = read(claims)?;
-        // By whoever has stolen it: the private part is gone.
+        // Signed by a thief of the key: our own private part is deleted.
         let last = key.retired_at.map(|retired| retired.after(self.skew));
         if last.is_some_and(|last| Timestamp::from_seconds(claims.iat.0) > last) {
             return Err(Refusal::RetiredKey);
@@ -173,8 +173,9 @@ impl Tokens {
         resource::reach(ours, endpoint).ok_or(Refusal::WrongAudience)
     }
 
-    /// The id and the subject of a token with a genuine signature that was refused for another reason. Another issuer's
-    /// subject has that issuer's name in front, as it has where it is let in, and the id of its token is none of ours.
+    /// Returns the id and the subject of a token with a genuine signature that was refused for another reason.
+    /// Another issuer's subject is prefixed with that issuer's name, as it is when accepted; the id of such a token
+    /// is not one of ours.
     pub(crate) fn identity(&self, token: &str, refusal: Refusal) -> Option<(Option<String>, Option<String>)> {
         let signed = Signed::read(token).ok().filter(|_| refusal.is_behind_signature())?;
         let text = |name| signed.claimed(name).map(str::to_owned);
@@ -256,7 +257,7 @@ impl Times {
     }
 }
 
-/// Anything but an array opens nothing; in an array, what is no text opens nothing.
+/// Returns the texts of an array; a claim of another type, and other elements, are ignored.
 fn texts(claim: Option<&Value>) -> impl Iterator<Item = &str> {
     claim.and_then(Value::as_array).map_or(&[][..], Vec::as_slice).iter().filter_map(Value::as_str)
 }
@@ -265,18 +266,18 @@ fn connections_in(claim: Option<&Value>) -> impl Iterator<Item = Uuid> {
     texts(claim).filter_map(|id| Uuid::try_parse(id).ok())
 }
 
-/// What the claims open that name connections, by id, and workspaces, by name.
+/// Returns the rights of the claims that name connections, by id, and workspaces, by name.
 pub(crate) fn named_in(connections: Option<&Value>, workspaces: Option<&Value>) -> Rights {
     let given = texts(workspaces).map(|name| (name.into(), WorkspaceGrant::Given(Scope::Admin)));
     Rights::only(connections_in(connections), Scope::Admin).with_workspaces(given)
 }
 
-/// The scope of a word; one that is no scope opens nothing, and none narrows nothing.
+/// Returns the scope of a word; an invalid word grants nothing, and a missing one restricts nothing.
 fn narrowed(word: Option<&String>) -> Option<Scope> {
     word.map_or(Some(Scope::Admin), |word| Scope::parse(word))
 }
 
-/// The claims that name what a token of ours opens.
+/// The claims with the rights of one of our tokens.
 #[derive(Deserialize)]
 struct Named {
     connection_ids: Option<Value>,
@@ -324,10 +325,10 @@ struct IssuedClaims<'a> {
     /// By name, beside those that are reached by `connection_ids`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     workspaces: Vec<&'a str>,
-    /// Those that were given with less than `scope`.
+    /// Workspaces that were granted with less than `scope`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     workspace_scopes: BTreeMap<&'a str, &'static str>,
-    /// Those that are reached through connections which `connection_ids` does not name alike.
+    /// Workspaces that are reached through connections with other scopes than in `connection_ids`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     workspace_connections: BTreeMap<&'a str, BTreeMap<Uuid, &'static str>>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
-//! Who a caller is to a database: the role that the caller's statements run under, and the claims
-//! that the database may read while they do. How a driver makes it so is the driver's business.
+//! Maps a caller to a database role, and to the claims that the database may read while the caller's statements
+//! run. How the role is assumed is left to each driver.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,37 +13,37 @@ use crate::error::{Error, Result};
 use crate::message::call::RequestId;
 use crate::naming::name;
 
-/// Octets of a role's name at most. PostgreSQL cuts longer ones off, and two callers could then
-/// meet in one role.
+/// The maximal length of a role's name in bytes. PostgreSQL truncates longer names, so that two callers could end
+/// up in one role.
 const LONGEST_ROLE: usize = 63;
 
-/// The settings that a statement finds, in the order of [`Identity::settings`].
+/// The names of the session settings that a statement can read, in the order of [`Identity::settings`].
 pub const SETTINGS: [&str; 5] =
     ["request.jwt.claims", "portico.principal", "portico.client_id", "portico.scope", "portico.request_id"];
 
-/// Which role of a connection's database each caller has. The first rule that fits decides; a
-/// caller that none fits has no role, and is refused.
+/// The rules that map callers to roles of a connection's database. The first matching rule decides. A caller
+/// without a matching rule is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
     /// Roles by the [`principal_key`] of the caller's subject or of a service account's name.
     pub principals: HashMap<String, String>,
-    /// The claim that tells the role.
+    /// The claim that selects the role.
     pub claim: Option<RoleClaim>,
     /// A role's name with `{subject}` or another claim's name in braces.
     pub pattern: Option<Pattern>,
 }
 
-/// A claim that tells the role.
+/// A claim that selects the role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoleClaim {
     /// Its name.
     pub name: String,
-    /// Roles by its values. Absent: the value itself is the role's name.
+    /// Roles by the claim's value. If absent, the value itself is the role's name.
     pub roles: Option<HashMap<String, String>>,
 }
 
 impl RoleClaim {
-    /// The role that a value of the claim tells; of a list the first that has one.
+    /// Returns the role for a value of the claim. For a list, returns the role of the first element that has one.
     pub fn role(&self, value: &Value) -> Option<String> {
         let values = match value {
             Value::Array(values) => values.as_slice(),
@@ -52,13 +52,13 @@ impl RoleClaim {
         let mut values = values.iter().filter_map(Value::as_str);
         match &self.roles {
             Some(roles) => values.find_map(|value| roles.get(value)).cloned(),
-            // Of several there is no telling which is meant.
+            // With several values it is ambiguous which is meant.
             None => values.next().filter(|_| values.next().is_none()).map(str::to_owned),
         }
     }
 }
 
-/// A role's name with places for claims.
+/// A role's name with placeholders for claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(Vec<Piece>);
 
@@ -96,7 +96,7 @@ impl Pattern {
         Ok(Self(pieces))
     }
 
-    /// The role of a caller who has every claim of the pattern.
+    /// Returns the role's name, if the caller has every claim that the pattern uses.
     fn fill(&self, by: &Principal) -> Option<String> {
         let mut role = String::new();
         for piece in &self.0 {
@@ -110,7 +110,7 @@ impl Pattern {
 }
 
 impl Mapping {
-    /// The roles that are named one by one, each once, in order.
+    /// Returns the roles that the rules name explicitly, each once, in order.
     pub fn named_roles(&self) -> Vec<&str> {
         let told = self.claim.iter().filter_map(|claim| claim.roles.as_ref()).flat_map(HashMap::values);
         let mut roles: Vec<&str> = self.principals.values().chain(told).map(String::as_str).collect();
@@ -119,11 +119,11 @@ impl Mapping {
         roles
     }
 
-    /// The role of `by` at the connection named `connection`.
+    /// Returns the role of `by` at the connection named `connection`.
     ///
     /// # Errors
-    /// [`Kind::Forbidden`](crate::error::Kind::Forbidden) when no rule fits, or what fits is no
-    /// name that a role can have.
+    /// [`Kind::Forbidden`](crate::error::Kind::Forbidden) if no rule matches, or if the result is not a valid role
+    /// name.
     pub fn role(&self, connection: &str, by: &Principal) -> Result<String> {
         let role = self.named(by).or_else(|| by.claims.role().map(str::to_owned)).or_else(|| self.claimed(by));
         let role = role.or_else(|| self.pattern.as_ref()?.fill(by));
@@ -138,14 +138,14 @@ impl Mapping {
         Ok(role)
     }
 
-    /// Everything that a call of `by` brings to the database.
+    /// Returns the role and the settings with which a call of `by` runs in the database.
     ///
     /// # Errors
     /// As [`Mapping::role`].
     pub fn identity(&self, connection: &str, by: &Principal, request: RequestId) -> Result<Identity> {
         let role = self.role(connection, by)?;
         let mut claims = by.claims.all().clone();
-        // What was found valid here stands above what a token says of itself.
+        // Values verified here override what a token says of itself.
         for (name, value) in [("sub", by.subject.as_str()), ("scope", by.scope().list()), ("role", role.as_str())] {
             claims.insert(name.to_owned(), Value::from(value));
         }
@@ -158,7 +158,8 @@ impl Mapping {
 
     fn named(&self, by: &Principal) -> Option<String> {
         let of = |name: &str| self.principals.get(&principal_key(name));
-        // Whoever names an account chooses that name: it never stands for a person or for another issuer's subject.
+        // An account's name is chosen by whoever creates it: it must never match a person or another issuer's
+        // subject.
         let account = || by.account().filter(|name| !name.contains(['@', '#']));
         of(&by.subject).or_else(|| of(account()?)).cloned()
     }
@@ -169,13 +170,13 @@ impl Mapping {
     }
 }
 
-/// How the names of `principals` are compared: ours in any spelling, another issuer's `issuer#sub` as it is
-/// (RFC 7519 §4.1.2).
+/// Returns the key by which names in `principals` are compared: our own names in any spelling, another issuer's
+/// `issuer#sub` exactly (RFC 7519 §4.1.2).
 pub fn principal_key(name: &str) -> String {
     if name.contains('#') { name.to_owned() } else { name::key(name) }
 }
 
-/// One claim of a caller; `subject` stands for `sub`.
+/// Returns one claim of a caller; `subject` stands for `sub`.
 fn claim(by: &Principal, name: &str) -> Option<Value> {
     match name {
         "subject" | "sub" => Some(Value::from(by.subject.as_str())),
@@ -184,7 +185,7 @@ fn claim(by: &Principal, name: &str) -> Option<Value> {
     }
 }
 
-/// Why no role of a caller's can have this name. `none` would be the connection's own user.
+/// Checks that a caller's role can have this name. `none` is refused, for it would be the connection's own user.
 ///
 /// # Errors
 /// The rest of a sentence that begins with what the name is for.
@@ -199,34 +200,34 @@ pub fn check_role(role: &str) -> std::result::Result<(), &'static str> {
     }
 }
 
-/// What a call brings to the database.
+/// The role and the settings with which a call runs in the database.
 pub struct Identity {
     /// The role.
     pub role: String,
     /// The values of [`SETTINGS`].
     settings: [String; SETTINGS.len()],
-    /// The database did not let the role be taken on.
+    /// True if the database refused to switch to the role.
     refused: AtomicBool,
 }
 
 impl Identity {
-    /// A role and nobody in it, to find out whether it can be taken on.
+    /// Makes an identity with a role and without a caller, to test whether the role can be assumed.
     pub fn of_role(role: &str) -> Self {
         Self { role: role.to_owned(), settings: Default::default(), refused: AtomicBool::new(false) }
     }
 
-    /// The values of [`SETTINGS`], in their order.
+    /// Returns the values of [`SETTINGS`], in their order.
     pub fn settings(&self) -> &[String; SETTINGS.len()] {
         &self.settings
     }
 
-    /// Notes that the database did not let the role be taken on: whatever else it says of the
-    /// call follows from that.
+    /// Records that the database refused to switch to the role. Further errors of the call are consequences of
+    /// that.
     pub fn refuse(&self) {
         self.refused.store(true, Ordering::Release);
     }
 
-    /// Whether the database did not let the role be taken on.
+    /// Returns true if the database refused to switch to the role.
     pub fn is_refused(&self) -> bool {
         self.refused.load(Ordering::Acquire)
     }
@@ -238,7 +239,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// The identity of a call, where its connection gives callers one.
+/// The identity of a call, if its connection maps callers to roles.
 pub type AssumedIdentity = Option<Arc<Identity>>;
 
 #[cfg(test)]
@@ -269,7 +270,7 @@ mod tests {
         let role = |subject, claims| mapping.role("shop", &caller(subject, claims)).map_err(|error| error.kind);
         assert_eq!(role("Ann@Example.org", json!({"groups": ["emea"]})).unwrap(), "north");
         assert_eq!(role("c1", json!({"client_id": "c1", "name": "Reporting"})).unwrap(), "reports");
-        // A name that somebody else chose is not an account's.
+        // A name from another issuer is not an account's name.
         assert_eq!(role("eve", json!({"client_id": "c1", "name": "reporting"})), Err(Kind::Forbidden));
         assert_eq!(role("x", json!({"groups": ["other", "emea"], "tenant": "t"})).unwrap(), "sales_emea");
         assert_eq!(role("x", json!({"groups": "other", "tenant": "blue"})).unwrap(), "app_blue");
@@ -301,7 +302,7 @@ mod tests {
         let named = |subject: &str| Principal { subject: subject.to_owned(), ..asserted(json!({}), Some("theirs")) };
         assert_eq!(role(&named("https://id.example.org#eve")).unwrap(), "eve");
         assert_eq!(role(&named("https://id.example.org#Eve")).unwrap(), "theirs", "another subject of theirs");
-        // Their word for what is ours to know.
+        // Claims of another issuer that imitate ours.
         let by = asserted(json!({"client_id": "https://id.example.org#robot", "name": "reporting"}), None);
         assert_eq!((role(&by), by.account()), (None, None));
         let by = asserted(json!({"client_id": "c", "sub": "ann", "scope": "admin"}), Some("theirs"));

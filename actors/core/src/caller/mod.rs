@@ -1,4 +1,4 @@
-//! Who calls, who they are in a database, and what they reach.
+//! Who the caller is, which database role the caller has, and what the caller can reach.
 
 pub mod identity;
 pub mod principal;

@@ -22,16 +22,16 @@ pub enum Claims {
     /// What Portico itself knows: a user's `email`, a service account's `client_id` and `name`, and the
     /// `client_id` of the client that acts for a person.
     Verified(Arc<Map<String, Value>>),
-    /// What another issuer says, as far as that counts here.
+    /// What another issuer asserts, as far as it is trusted here.
     Asserted(Arc<Asserted>),
 }
 
-/// What counts here of what another issuer says: its own table names it.
+/// The part of another issuer's assertions that is used here, as configured in that issuer's table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asserted {
-    /// Claims that databases may read, and that roles are found by.
+    /// Claims that databases may read, and that select roles.
     pub claims: Map<String, Value>,
-    /// The role in databases that they lead to, where the table has one for them.
+    /// The database role that the claims map to, if the issuer's table has one.
     pub role: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl From<Asserted> for Claims {
 }
 
 impl Claims {
-    /// All of them, whoever says so.
+    /// Returns all claims, regardless of who asserts them.
     pub fn all(&self) -> &Map<String, Value> {
         match self {
             Self::Verified(claims) => claims,
@@ -66,13 +66,13 @@ impl Claims {
         }
     }
 
-    /// Those that tell who the caller is, and not which token was shown: with the next one they are the same.
+    /// Returns the claims that describe the caller and not the token: they stay the same when the token is renewed.
     pub fn of_the_caller(&self) -> BTreeMap<&str, &Value> {
         let lasting = self.all().iter().filter(|(name, _)| !OF_THE_TOKEN.contains(&name.as_str()));
         lasting.map(|(name, value)| (name.as_str(), value)).collect()
     }
 
-    /// One that Portico itself knows to be so.
+    /// Returns a claim that Portico itself has verified.
     pub fn verified(&self, name: &str) -> Option<&str> {
         match self {
             Self::Verified(claims) => claims.get(name).and_then(Value::as_str),
@@ -80,7 +80,7 @@ impl Claims {
         }
     }
 
-    /// The role that another issuer's table has for the caller.
+    /// Returns the role that another issuer's table gives the caller.
     pub fn role(&self) -> Option<&str> {
         match self {
             Self::Verified(_) => None,
@@ -94,29 +94,30 @@ impl Claims {
 pub struct Principal {
     /// A user's e-mail address, or a service account's client id.
     pub subject: String,
-    /// Where the caller may go, and how far: what is left of the credential and all that it came from.
+    /// What the caller can reach and with which scope: the rights of the credential, limited by those of everything
+    /// it was derived from.
     pub rights: Rights,
     /// What else is known of the caller.
     pub claims: Claims,
     /// The id of the credential that was shown: a personal access token's, or a token's `jti`.
     pub credential: Option<Arc<str>>,
-    /// Whether that credential still opens this.
+    /// Whether the credential still grants these rights.
     pub validity: Validity,
 }
 
 impl Principal {
-    /// The name for people, if this is a service account: a client that speaks for itself.
+    /// Returns the account's display name, if the caller is a service account: a client that acts for itself.
     pub fn account(&self) -> Option<&str> {
         let client = self.claims.verified("client_id").filter(|client| *client == self.subject);
         client.and_then(|_| self.claims.verified("name"))
     }
 
-    /// Whether everything that `self` opens is opened by `other` too, for the same caller.
+    /// Returns true if `other` is the same caller with at least the rights of `self`.
     pub fn is_within(&self, other: &Self) -> bool {
         self.subject == other.subject && other.rights.contains(&self.rights)
     }
 
-    /// How far the caller may go: at one connection, as [`Principal::at`] gives them, else anywhere.
+    /// Returns the caller's scope: at one connection if made by [`Principal::at`], else the widest anywhere.
     pub const fn scope(&self) -> Scope {
         self.rights.widest()
     }
@@ -126,7 +127,7 @@ impl Principal {
         self.scope() >= scope
     }
 
-    /// The caller as `connection` sees them: with the scope that they have there.
+    /// Returns the caller as seen by `connection`: with the scope for that connection.
     #[must_use]
     pub fn at(self: &Arc<Self>, connection: Uuid) -> Arc<Self> {
         match self.rights.scope_at(connection) {
@@ -138,17 +139,17 @@ impl Principal {
     }
 }
 
-/// What a credential is shown to. An access token opens what it was issued for and nothing else
-/// (RFC 8707 §2).
+/// What a credential is presented to. An access token is accepted only by the resource that it was issued for (RFC
+/// 8707 §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// An MCP endpoint; which one decides the token's reach.
+    /// An MCP endpoint; the endpoint's address determines the token's reach.
     Mcp,
     /// The SQL API.
     Api,
 }
 
-/// What a caller shows to prove who they are. Its `Debug` never prints a secret.
+/// What a caller presents for authentication. `Debug` never prints a secret.
 #[derive(Clone)]
 pub enum Credential {
     /// `Authorization: Basic base64(email:PAT)`.

@@ -1,4 +1,4 @@
-//! Rights as listings and the store write them: the widest scope, and the connections and workspaces within reach.
+//! Serialises rights for listings and the store: the widest scope, and the connections and workspaces within reach.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use uuid::Uuid;
 
 use super::principal::{Rights, Scope, WorkspaceGrant};
 
-/// `scope`, the widest of them, `reach`, and `workspaces` where any was given.
+/// Writes `scope` (the widest), `reach`, and `workspaces` if any has a grant.
 impl Serialize for Rights {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         members(self, "reach", serializer)
     }
 }
 
-/// The same with the list of connections under another name.
+/// Writes the same members with the list of connections as `connections`.
 pub fn with_connections<S: Serializer>(rights: &Rights, serializer: S) -> Result<S::Ok, S::Error> {
     members(rights, "connections", serializer)
 }
@@ -34,13 +34,13 @@ fn members<S: Serializer>(rights: &Rights, list: &'static str, serializer: S) ->
     members.end()
 }
 
-/// A workspace as listings write it beside the widest scope.
+/// A workspace in a listing, beside the widest scope.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Listed<'a> {
-    /// With the widest.
+    /// With the widest scope.
     Plain(&'a str),
-    /// No further than this.
+    /// With this narrower scope.
     Narrowed { name: &'a str, scope: Scope },
 }
 
@@ -51,31 +51,31 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// What is within reach, as the store writes it beside the widest scope; connections as listings write them too.
+/// One entry of the rights, as the store writes it beside the widest scope; listings write connections alike.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum StoredGrant {
-    /// A connection, with the widest.
+    /// A connection, with the widest scope.
     Plain(Uuid),
-    /// A connection, no further than this.
+    /// A connection, with a narrower scope.
     Narrowed {
         /// The connection.
         id: Uuid,
-        /// The word of the scope.
+        /// The scope's name.
         scope: String,
     },
-    /// A workspace that was given.
+    /// A workspace with a scope of its own.
     Workspace {
         /// Its name.
         workspace: Arc<str>,
-        /// The word of the scope.
+        /// The scope's name.
         scope: String,
     },
     /// A workspace that is reached through connections.
     Through {
         /// Its name.
         workspace: Arc<str>,
-        /// The connections, each with the word of its scope.
+        /// The connections, each with its scope's name.
         through: Vec<(Uuid, String)>,
     },
 }
@@ -89,7 +89,7 @@ fn plain(connections: &[(Uuid, Scope)], widest: Scope) -> Vec<StoredGrant> {
 }
 
 impl StoredGrant {
-    /// Everything that is within reach; `None` where no list could hold it all.
+    /// Returns the entries of `rights`; `None` for rights to everything.
     pub fn list(rights: &Rights) -> Option<Vec<Self>> {
         let mut list = plain(rights.list()?, rights.widest());
         list.extend(rights.workspaces().iter().map(|(name, grant)| match grant {
@@ -104,7 +104,7 @@ impl StoredGrant {
         Some(list)
     }
 
-    /// What was listed beside the scope `widest`; `None` where a word is no scope.
+    /// Returns the rights that the entries describe beside the scope `widest`; `None` if a scope's name is unknown.
     pub fn rights(listed: Vec<Self>, widest: Scope) -> Option<Rights> {
         let (mut connections, mut workspaces) = (Vec::new(), Vec::new());
         for each in listed {
@@ -125,7 +125,7 @@ impl StoredGrant {
     }
 }
 
-/// Its word.
+/// Writes the scope's name.
 impl Serialize for Scope {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
@@ -159,7 +159,7 @@ mod tests {
             let read = StoredGrant::rights(serde_json::from_str(&text).unwrap(), rights.widest());
             assert_eq!(read.as_ref(), Some(rights), "{text}");
         }
-        // As it was written before there were workspaces.
+        // The format before workspaces were introduced.
         let text = format!("[\"{A}\",{{\"id\":\"{B}\",\"scope\":\"read\"}}]");
         assert_eq!(StoredGrant::rights(serde_json::from_str(&text).unwrap(), Scope::Write), Some(connections.clone()));
         assert_eq!(

@@ -8,7 +8,7 @@ pub struct Backoff {
     min: Duration,
     max: Duration,
     next: Duration,
-    /// State of a small xorshift generator: spread is all that is needed, not secrecy.
+    /// State of a small xorshift generator: it spreads the delays and need not be secret.
     jitter: u64,
 }
 
@@ -19,8 +19,8 @@ impl Backoff {
         Self { min, max: max.max(min), next: min, jitter: seed | 1 }
     }
 
-    /// The delay before the next attempt: between 75 % and 100 % of the step, and never under
-    /// 75 % of `min`.
+    /// Returns the delay before the next attempt: between 75 % and 100 % of the step, and never under 75 % of
+    /// `min`.
     pub fn delay(&mut self) -> Duration {
         let step = self.next;
         self.next = (step * 2).min(self.max);
@@ -32,7 +32,7 @@ impl Backoff {
         step.saturating_sub(quarter * spread / 1024)
     }
 
-    /// Begins anew after a success.
+    /// Starts again from `min` after a success.
     pub fn reset(&mut self) {
         self.next = self.min;
     }

@@ -1,15 +1,15 @@
-//! How much of what sources answer with may be in memory at one time before it goes out, for the whole
-//! process. A row that is small counts against nothing and touches nothing that is shared.
+//! Bounds how much of the sources' answers is in memory at one time, for the whole process. Small rows are not
+//! counted and touch no shared state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Octets of a row that are nobody's concern. A session has few such rows at a time.
+/// The size in bytes up to which a row is not counted. A session has few such rows at a time.
 pub const FREE: usize = 1024 * 1024;
 
-/// The octets that larger rows share. Clones share them too.
+/// The bytes that larger rows share. Clones share the same budget.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Shared>);
 
@@ -20,7 +20,7 @@ struct Shared {
     peak: AtomicUsize,
 }
 
-/// Octets that were lent, given back when this is dropped.
+/// Reserved bytes, returned to the budget on drop.
 #[derive(Debug)]
 pub struct MemoryReservation {
     _octets: Option<OwnedSemaphorePermit>,
@@ -33,36 +33,36 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Octets that are shared, unless configured.
+    /// The default size in bytes.
     pub const DEFAULT: usize = 256 * 1024 * 1024;
 
-    /// So many octets.
+    /// Makes a budget of `most` bytes.
     pub fn new(most: usize) -> Self {
         let most = most.min(Semaphore::MAX_PERMITS);
         Self(Arc::new(Shared { most, left: Arc::new(Semaphore::new(most)), peak: AtomicUsize::new(0) }))
     }
 
-    /// How many there are. A larger row can never be read.
+    /// Returns the size of the budget. A larger row can never be read.
     pub fn most(&self) -> usize {
         self.0.most
     }
 
-    /// How many are lent now.
+    /// Returns the number of bytes reserved now.
     pub fn lent(&self) -> usize {
         self.0.most - self.0.left.available_permits()
     }
 
-    /// How many were lent at one time at most.
+    /// Returns the largest number of bytes that were reserved at one time.
     pub fn peak(&self) -> usize {
         self.0.peak.load(Ordering::Relaxed)
     }
 
-    /// Waits for so many, in the order of those who ask.
+    /// Reserves `octets` bytes. Waits, in order of arrival, until they are available.
     pub fn reserve(&self, octets: usize) -> impl Future<Output = MemoryReservation> + Send + use<> {
         let budget = self.clone();
         async move {
             let wanted = u32::try_from(octets.min(budget.most())).unwrap_or(u32::MAX);
-            // It is never closed.
+            // The semaphore is never closed.
             let octets = Arc::clone(&budget.0.left).acquire_many_owned(wanted).await.ok();
             budget.0.peak.fetch_max(budget.lent(), Ordering::Relaxed);
             MemoryReservation { _octets: octets }

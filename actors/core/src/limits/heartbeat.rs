@@ -1,5 +1,5 @@
-//! A sign of life of a thread: whether its event loop turns. It is given by a task on that loop and read without a
-//! lock, a mailbox or a disk, so that nothing stands in front of it.
+//! The heartbeat of a thread: shows that its event loop runs. A task on that loop updates it; it is read without a
+//! lock, a mailbox or a disk, so that nothing can delay the reader.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use actix::ArbiterHandle;
 
-/// How often a loop that turns says so.
+/// The interval at which a running loop updates the heartbeat.
 const EVERY: Duration = Duration::from_millis(500);
-/// In place of a time: the loop has ended, as its thread does that was stopped.
+/// Stored in place of a time if the loop has ended, as it does when its thread is stopped.
 const ENDED: u64 = u64::MAX;
 
 static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// The sign of life of one thread.
+/// The heartbeat of one thread.
 #[derive(Clone, Debug)]
 pub struct Heartbeat {
     thread: Arc<str>,
@@ -23,7 +23,7 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Begins to watch the thread of `arbiter`, by that name.
+    /// Starts to watch the thread of `arbiter`, under that name.
     pub fn start(arbiter: &ArbiterHandle, thread: impl Into<Arc<str>>) -> Self {
         let heartbeat = Self { thread: thread.into(), last: Arc::new(AtomicU64::new(now())) };
         if !arbiter.spawn(beat(End(Arc::clone(&heartbeat.last)))) {
@@ -32,19 +32,19 @@ impl Heartbeat {
         heartbeat
     }
 
-    /// The same for the thread that this is called on. Must be called within an actix system.
+    /// Starts to watch the current thread. Must be called within an actix system.
     pub fn here(thread: impl Into<Arc<str>>) -> Self {
         let heartbeat = Self { thread: thread.into(), last: Arc::new(AtomicU64::new(now())) };
         actix::spawn(beat(End(Arc::clone(&heartbeat.last))));
         heartbeat
     }
 
-    /// What the thread is called.
+    /// Returns the thread's name.
     pub fn thread(&self) -> &Arc<str> {
         &self.thread
     }
 
-    /// Whether the thread has turned within `limit`. One that has ended, as threads do, is not stuck.
+    /// Returns true if the loop has run within `limit`. A thread that has ended is not stuck.
     pub fn turns(&self, limit: Duration) -> bool {
         let last = self.last.load(Ordering::Relaxed);
         last == ENDED || u128::from(now().saturating_sub(last)) <= limit.as_millis()
@@ -57,11 +57,11 @@ impl Heartbeat {
 }
 
 fn now() -> u64 {
-    // It ends before this does not fit.
+    // The process ends before the milliseconds overflow.
     u64::try_from(BEGIN.elapsed().as_millis()).unwrap_or(ENDED - 1)
 }
 
-/// Notes the end of a loop, however it ends.
+/// Records the end of a loop, however it ends.
 struct End(Arc<AtomicU64>);
 
 impl Drop for End {
@@ -70,7 +70,7 @@ impl Drop for End {
     }
 }
 
-/// Until the thread ends, or nobody looks any more.
+/// Updates the heartbeat until the thread ends or no one reads it any more.
 async fn beat(end: End) {
     while Arc::strong_count(&end.0) > 1 {
         end.0.store(now(), Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! How much of something one holder and all together have at a time. What is taken is given back when it is
-//! dropped.
+//! Limits how much of a resource one holder and all holders together have at a time. What is taken is returned on
+//! drop.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::error::{self, Error, Kind};
 use crate::mutex::lock;
 
-/// What is taken by holders that are known by a `K`.
+/// The amounts taken, by holder.
 #[derive(Debug)]
 pub struct Shares<K>(Arc<Mutex<Taken<K>>>);
 
@@ -19,25 +19,25 @@ struct Taken<K> {
     by: HashMap<K, usize>,
 }
 
-/// How much there is.
+/// The limits on what can be taken.
 #[derive(Clone, Copy, Debug)]
 pub struct ShareLimits {
-    /// For one holder.
+    /// For each holder.
     pub each: usize,
     /// For all together.
     pub all: usize,
 }
 
-/// Of what there was not enough.
+/// The limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShareExceeded {
-    /// The holder's own share.
+    /// That of the holder.
     Each,
-    /// What all have together.
+    /// That of all holders together.
     All,
 }
 
-/// What one holder has, until it is dropped.
+/// The amount that one holder has taken; returned on drop.
 #[derive(Debug)]
 pub struct Share<K: Eq + Hash> {
     shares: Shares<K>,
@@ -45,7 +45,7 @@ pub struct Share<K: Eq + Hash> {
     amount: usize,
 }
 
-/// What one holder has and may have.
+/// The amount that one holder has taken, and the holder's limits.
 #[derive(Debug)]
 pub struct Allowance<K: Eq + Hash> {
     share: Share<K>,
@@ -53,18 +53,18 @@ pub struct Allowance<K: Eq + Hash> {
 }
 
 impl<K: Eq + Hash + Clone> Allowance<K> {
-    /// Takes so much more.
+    /// Takes `amount` more.
     ///
     /// # Errors
-    /// There is not enough left; what was taken before stays.
+    /// Not enough is left; what was taken before is kept.
     pub fn grow(&mut self, amount: usize) -> Result<(), ShareExceeded> {
         self.share.grow(amount, self.most)
     }
 
-    /// Takes so many octets more for an answer that is prepared (`server.max_answers`).
+    /// Takes `octets` more bytes for an answer in preparation (`server.max_answers`).
     ///
     /// # Errors
-    /// [`Kind::Busy`]: there is not enough left.
+    /// [`Kind::Busy`]: not enough is left.
     pub fn prepare(&mut self, octets: usize) -> error::Result<()> {
         self.grow(octets).map_err(|short| {
             let whose = if short == ShareExceeded::Each { " for this principal" } else { "" };
@@ -92,7 +92,7 @@ impl<K: Eq + Hash + Clone> Shares<K> {
     /// Takes `amount` for `holder`.
     ///
     /// # Errors
-    /// There is not enough left.
+    /// Not enough is left.
     pub fn take(&self, holder: K, amount: usize, most: ShareLimits) -> Result<Share<K>, ShareExceeded> {
         let mut share = self.nothing(holder);
         share.grow(amount, most)?;
@@ -103,19 +103,19 @@ impl<K: Eq + Hash + Clone> Shares<K> {
         Share { shares: self.clone(), holder, amount: 0 }
     }
 
-    /// Room for `holder`, of which nothing is taken yet.
+    /// Returns an allowance for `holder`, from which nothing is taken yet.
     pub fn room(&self, holder: K, most: ShareLimits) -> Allowance<K> {
         Allowance { share: self.nothing(holder), most }
     }
 
-    /// How much is taken.
+    /// Returns the amount taken by all holders.
     pub fn taken(&self) -> usize {
         self.lock().all
     }
 }
 
 impl<K> Shares<K> {
-    /// How many have something.
+    /// Returns the number of holders that have taken something.
     pub fn holders(&self) -> usize {
         self.lock().by.len()
     }
@@ -126,10 +126,10 @@ impl<K> Shares<K> {
 }
 
 impl<K: Eq + Hash + Clone> Share<K> {
-    /// Takes so much more.
+    /// Takes `amount` more.
     ///
     /// # Errors
-    /// There is not enough left; what was taken before stays.
+    /// Not enough is left; what was taken before is kept.
     pub fn grow(&mut self, amount: usize, most: ShareLimits) -> Result<(), ShareExceeded> {
         let mut taken = self.shares.lock();
         let own = taken.by.get(&self.holder).copied().unwrap_or_default();

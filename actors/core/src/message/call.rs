@@ -1,4 +1,5 @@
-//! What may be asked of a connection: few operations in five shapes, free of any protocol.
+//! Requests to a connection: few operations in five shapes, without types of a protocol. The comments name the
+//! tools and paths that each of them serves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +19,16 @@ pub use crate::workspace::Within;
 pub struct Call {
     /// The request this call serves.
     pub origin: Origin,
-    /// Who asks.
+    /// The caller.
     pub by: Arc<Principal>,
-    /// What is asked.
+    /// The operation.
     pub op: Op,
-    /// How much may be spent on it.
+    /// The limits of the call.
     pub limits: Limits,
-    /// Cancelled as soon as nobody waits for the answer: the mailbox does not notice by itself
-    /// that a caller dropped its `send` future.
+    /// Cancelled as soon as the caller no longer waits for the answer: the mailbox does not notice that the `send`
+    /// future was dropped.
     pub abandoned: CancellationToken,
-    /// Hears what the source says beside the result.
+    /// Receives the source's notices beside the result.
     pub notices: Option<Notices>,
 }
 
@@ -35,43 +36,43 @@ impl actix::Message for Call {
     type Result = Result<Reply>;
 }
 
-/// How weighty a notice is, the lightest first.
+/// The severity of a notice, the lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// For who looks for an error.
+    /// PostgreSQL's `DEBUG`.
     Debug,
-    /// What was asked to be told.
+    /// PostgreSQL's `INFO`.
     Info,
-    /// What may help.
+    /// PostgreSQL's `NOTICE`.
     Notice,
-    /// What is likely a mistake.
+    /// PostgreSQL's `WARNING`.
     Warning,
 }
 
-/// What the source says beside a result: `RAISE NOTICE`, warnings.
+/// A message that the source sends beside a result: `RAISE NOTICE`, warnings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// How weighty it is.
+    /// Its severity.
     pub severity: Severity,
     /// In the source's words.
     pub message: String,
-    /// Five characters.
+    /// The SQLSTATE: five characters.
     pub sqlstate: String,
     /// What the source suggests.
     pub hint: Option<String>,
 }
 
-/// Who hears notices, as they come. Must return at once.
+/// Receives notices as they arrive. Must return at once.
 #[derive(Clone)]
 pub struct Notices(Arc<dyn Fn(Notice) + Send + Sync>);
 
 impl Notices {
-    /// Hands every notice to `hear`.
+    /// Passes every notice to `hear`.
     pub fn new(hear: impl Fn(Notice) + Send + Sync + 'static) -> Self {
         Self(Arc::new(hear))
     }
 
-    /// Tells one.
+    /// Passes on one notice, with its texts truncated.
     pub fn hear(&self, mut notice: Notice) {
         notice.message = bounded(notice.message);
         notice.hint = notice.hint.map(bounded);
@@ -90,7 +91,7 @@ impl std::fmt::Debug for Notices {
 pub struct Origin {
     /// The request that it serves.
     pub id: RequestId,
-    /// The trace that the caller joins it to.
+    /// The caller's trace that this request belongs to.
     pub trace: Option<TraceParent>,
 }
 
@@ -100,12 +101,12 @@ impl From<RequestId> for Origin {
     }
 }
 
-/// The operations, in five shapes.
+/// The operations, in five shapes. The comment of each names the tools and paths that it serves.
 #[derive(Debug)]
 pub enum Op {
     /// `get_catalogs` … `get_procedure_parameters`.
     Describe(MetadataKind, MetadataFilter),
-    /// `get_instructions`, with what the front alone knows.
+    /// `get_instructions`, with what only the protocol layer knows.
     Instructions(InstructionsOptions),
     /// `execute_sql`, `execute_select`, `execute_insert`, `execute_update`.
     Execute(AllowedStatements, Sql),
@@ -116,7 +117,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Whether everything that it does is undone at its end.
+    /// Returns true if all changes are rolled back at the end.
     pub const fn is_dry_run(&self) -> bool {
         match self {
             Self::Execute(_, sql) | Self::Script(_, sql) => sql.dry_run,
@@ -125,14 +126,14 @@ impl Op {
         }
     }
 
-    /// Lets it have one result alone, as far as their number is known before it is run.
+    /// Allows one result only; more are refused if their number is known before the statement runs.
     pub const fn expect_one_result(&mut self) {
         if let Self::Execute(_, sql) | Self::Script(_, sql) = self {
             sql.one_result = true;
         }
     }
 
-    /// Leaves the default schema out: it belongs to another connection.
+    /// Removes the default schema: it belongs to another connection.
     pub fn forget_default_schema(&mut self) {
         match self {
             Self::Execute(_, sql) | Self::Script(_, sql) => sql.default_schema = None,
@@ -141,7 +142,7 @@ impl Op {
         }
     }
 
-    /// The workspace that the names of its statements are of, or that has its procedure.
+    /// Returns the workspace that the statement's names belong to, or that contains the procedure.
     pub const fn within(&self) -> Option<&Within> {
         match self {
             Self::Execute(_, sql) | Self::Script(_, sql) => sql.within.as_ref(),
@@ -150,7 +151,7 @@ impl Op {
         }
     }
 
-    /// The statement's text or the procedure's name, and each set of values that it runs with.
+    /// Returns the statement's text or the procedure's name, and each set of values that it runs with.
     pub fn statement(&self) -> Option<(&str, Vec<&[Argument]>)> {
         match self {
             Self::Describe(..) | Self::Instructions(_) => None,
@@ -184,12 +185,12 @@ pub enum MetadataKind {
     ExportedKeys,
     /// One row per column of an index.
     Indexes,
-    /// One row per table or view: what a digest of the schema needs beside the listings. No endpoint lists it.
+    /// One row per table or view: what a schema digest needs beside the listings. No endpoint lists it.
     TableDetails,
 }
 
 impl MetadataKind {
-    /// Whether each of its rows is of a table or view.
+    /// Returns true if each row describes a table or view, or a part of one.
     pub const fn is_of_tables(self) -> bool {
         !matches!(self, Self::Catalogs | Self::Schemas | Self::Procedures | Self::ProcedureParameters)
     }
@@ -212,35 +213,35 @@ pub struct MetadataFilter {
     pub procedure: Option<String>,
     /// `paramName`.
     pub param: Option<String>,
-    /// Tables or routines as an agent writes them: names, patterns and comma lists of these, with or without their
-    /// schema. Empty means all; only the metadata of these, of columns and of parameters knows it.
+    /// Tables or routines as an agent writes them: names, patterns and comma lists of these, with or without a
+    /// schema. Empty means all. Used only for the metadata of columns and of parameters.
     pub objects: Vec<String>,
-    /// Words that are looked for in names and comments; the rows come with the best first. Only the metadata of tables
-    /// knows it.
+    /// Words to search for in names and comments; the best matches come first. Used only for the metadata of
+    /// tables.
     pub search: Option<String>,
-    /// Whether an empty answer says why, and what is near, and each member may be several with commas. What stands in
-    /// `objects` and `search` counts only then.
+    /// Whether an empty answer explains itself and suggests similar names, and each member may be a comma list.
+    /// `objects` and `search` are used only if it is true.
     pub explains: bool,
 }
 
-/// What instructions say of the tools in front, as this caller is offered them.
+/// What the instructions say about the tools that this caller is offered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstructionsOptions {
-    /// Rows of a tool's result at most.
+    /// The maximal number of rows in a tool's result.
     pub max_rows: u64,
-    /// Bytes of a tool's result at most.
+    /// The maximal number of bytes in a tool's result.
     pub max_bytes: usize,
-    /// The names of the tools that every connection has, as far as they are offered.
+    /// The names of the standard tools that are offered.
     pub tools: Vec<&'static str>,
-    /// The administrator's own tools: name and description.
+    /// The administrator's custom tools: name and description.
     pub own_tools: Vec<(String, String)>,
-    /// Tokens of the instructions at most, counted as four bytes each.
+    /// The maximal number of tokens of the instructions, counted as four bytes each.
     pub tokens: usize,
-    /// Whether the rows of small lookup tables are told.
+    /// Whether to include the rows of small lookup tables.
     pub lookup_rows: bool,
 }
 
-/// Which classes of statement a tool takes.
+/// The classes of statement that a tool accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AllowedStatements {
     /// Any one statement that the connection's access and the caller's scope allow.
@@ -253,12 +254,12 @@ pub enum AllowedStatements {
     Update,
 }
 
-/// What to do with the statements of a script.
+/// How a script is executed.
 #[derive(Clone, Debug)]
 pub enum Mode {
     /// Run each once, in order; a value may be used by any of them.
     Run,
-    /// Tell the columns of each without running it.
+    /// Describe the columns of each without running it.
     Describe,
     /// Run the one statement once for each set of values.
     Sets(Vec<Vec<Argument>>),
@@ -272,24 +273,24 @@ pub struct Sql {
     pub text: String,
     /// Values of the placeholders.
     pub parameters: Vec<Argument>,
-    /// Goes in front of the connection's own search path.
+    /// Put in front of the connection's own search path.
     pub default_schema: Option<String>,
-    /// Whether an administrator wrote it, and the caller gave the values alone.
+    /// Whether an administrator wrote the statement, and the caller only supplied the values.
     pub by_administrator: bool,
-    /// Whether everything that it does is undone at its end.
+    /// Whether all changes are rolled back at the end.
     pub dry_run: bool,
-    /// Whether an UPDATE or DELETE without WHERE is refused, and told with the rows that it would touch.
+    /// Whether an UPDATE or DELETE without WHERE is refused, with the number of rows that it would change in the
+    /// error.
     pub guards_every_row: bool,
-    /// Whether a query is refused whose plan costs more than its connection's limit.
+    /// Whether a query is refused if its plan costs more than the connection's limit.
     pub limits_cost: bool,
-    /// Whether the answer has room for one result alone; more are refused before anything is run.
+    /// Whether the answer can hold one result only; more are refused before anything runs.
     pub one_result: bool,
-    /// Whether nobody is told which tables the columns of its result come from.
+    /// Whether the result's columns come without the names of the tables they originate from.
     pub rows_alone: bool,
-    /// The workspace that its names are of; else they are the connection's own.
+    /// The workspace that the names belong to; without one they are the connection's own.
     pub within: Option<Within>,
-    /// Names of the tools in front that run statements or procedures and are not switched off: a
-    /// hint may send the caller to these alone.
+    /// Names of the offered tools that run statements or procedures: a hint may recommend only these.
     pub tools: Vec<&'static str>,
 }
 
@@ -301,7 +302,7 @@ pub struct Argument {
     pub name: String,
     /// The value's JSON text.
     pub value: Box<RawValue>,
-    /// The client's own idea of the type, a code of [`DataType`](super::reply::DataType); a hint, never a rule.
+    /// The client's idea of the type, a code of [`DataType`](super::reply::DataType); a hint, never binding.
     pub data_type: Option<i32>,
 }
 
@@ -312,28 +313,27 @@ pub struct ProcedureCall {
     pub procedure: String,
     /// Arguments by name or by position.
     pub arguments: Vec<Argument>,
-    /// Where an unqualified name is looked for first.
+    /// The schema in which an unqualified name is looked up first.
     pub default_schema: Option<String>,
-    /// The types of the parameters, as listings tell them, of the one overload that is meant;
-    /// absent where the arguments are to choose it.
+    /// The parameter types, as listings give them, that select one overload; absent if the arguments select it.
     pub overload: Option<Vec<String>>,
-    /// Whether everything that it does is undone at its end.
+    /// Whether all changes are rolled back at the end.
     pub dry_run: bool,
-    /// The workspace that has it; its arguments name nothing that the workspace has not.
+    /// The workspace that contains it; its arguments can name nothing outside of the workspace.
     pub within: Option<Within>,
 }
 
-/// How much one call may spend.
+/// The limits of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bounds the statement at the source, which cancels it there.
+    /// The statement's timeout; the source cancels it.
     pub timeout: Duration,
-    /// The reader stops after so many rows; a source may use it to fetch no more.
+    /// The number of rows after which the reader stops; a source may use it to fetch no more.
     pub rows: Option<u64>,
 }
 
 impl Limits {
-    /// The timeout of a call that names none.
+    /// The timeout of a call that sets none.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 }
 

@@ -1,4 +1,4 @@
-//! Everything worth observing. The code says what happened; observers decide who cares.
+//! Events that observers may want to know of. The code emits them; each observer picks what it uses.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::trace::TraceParent;
 use crate::error::Kind;
 use crate::finding::Finding;
 
-/// Something happened.
+/// Something that happened.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A call came to its end, or a request that was refused before it was one.
+    /// A call ended, or a request was refused before it became a call.
     CallEnded(Box<CallEnded>),
     /// A connection is up: its source answered.
     ConnectionUp {
@@ -23,23 +23,24 @@ pub enum Event {
         /// The source's product and version.
         product: String,
     },
-    /// Something about a connection that is up is weaker than it looks. Told once for each of its actors.
+    /// Something about a connection that is up is less protected than it appears. Emitted once for each of its
+    /// actors.
     ConnectionFinding {
         /// The connection's name.
         name: Arc<str>,
         /// What was found.
         finding: Finding,
     },
-    /// What a connection offers is another than it was: its tools, its tables.
+    /// The catalogue of a connection, its tools or tables, has changed.
     CatalogueChanged {
         /// The connection's id.
         id: Uuid,
         /// The connection's name.
         name: Arc<str>,
-        /// Whether its source was looked at because another process said so.
+        /// Whether the catalogue was read because another process announced a change.
         told: bool,
     },
-    /// A connection's source answers, and what it offers could not be read anew: what is known stays in force.
+    /// A connection's source answers, but its catalogue could not be read again: the known one stays in force.
     CatalogueUnread {
         /// The connection's name.
         name: Arc<str>,
@@ -57,30 +58,30 @@ pub enum Event {
         /// When the next attempt is made.
         retry_in: Duration,
     },
-    /// A connection that nobody used has let go of its sessions; the next use brings it back.
+    /// A connection without calls has closed its sessions; the next use opens them again.
     ConnectionIdle {
         /// The connection's name.
         name: Arc<str>,
-        /// How long nobody had used it.
+        /// How long it had no calls.
         after: Duration,
     },
-    /// A connection's actor died.
+    /// The monitor of a connection died.
     ConnectionDied {
         /// The connection's name.
         name: Arc<str>,
         /// Whether a panic was its end.
         panicked: bool,
-        /// When a fresh actor is started; `None` when it has died too often.
+        /// When it is started again; `None` if it has died too often.
         restart_in: Option<Duration>,
     },
-    /// The actor that judges credentials died.
+    /// The actor that authenticates credentials died.
     AuthDied {
         /// Whether a panic was its end.
         panicked: bool,
-        /// When a fresh one is started.
+        /// When it is started again.
         restart_in: Duration,
     },
-    /// The keys of a trusted issuer could not be fetched; those that are known stay in force.
+    /// The keys of a trusted issuer could not be fetched; the known ones stay in force.
     IssuerFailed {
         /// Its name, as tokens give it.
         issuer: String,
@@ -92,7 +93,7 @@ pub enum Event {
         /// For the log.
         cause: String,
     },
-    /// Something that was asked for could not be done at the store, such as to write it: whoever asked was told so.
+    /// An operation on the store failed, such as a write; the error was returned to its caller.
     StoreWorkFailed {
         /// For the log.
         cause: String,
@@ -103,7 +104,7 @@ pub enum Event {
     AuditFailed {
         /// For the log: what failed, and why.
         cause: String,
-        /// Whether calls are refused until it can; else their records are lost.
+        /// Whether calls are refused until it works again; otherwise their records are lost.
         refuses: bool,
     },
     /// The audit trail is written again.
@@ -113,7 +114,7 @@ pub enum Event {
     },
     /// The configuration was read again and is in force.
     Reloaded {
-        /// What has changed, in words.
+        /// A summary of the changes.
         summary: String,
     },
     /// The configuration was read again and refused; nothing has changed.
@@ -121,46 +122,45 @@ pub enum Event {
         /// What is wrong with it, each with its place and remedy.
         problems: Vec<String>,
     },
-    /// The service has ended; nothing follows. Who keeps something back writes it before it returns.
+    /// The service has ended; no event follows. An observer with buffered data writes it before it returns.
     Stopped,
 }
 
-/// One ended call. The line of the log, the counts of the metrics, the span of its trace and its record in the audit
-/// trail are made of it.
+/// An ended call. The log line, the metrics, the span of its trace and its audit record are made from it.
 #[derive(Clone, Debug)]
 pub struct CallEnded {
     /// The request.
     pub id: Box<RequestId>,
-    /// The client's address; proxies that are trusted are looked through.
+    /// The client's address, as determined behind trusted proxies.
     pub client: Option<IpAddr>,
     /// The caller's subject; empty when none was authenticated.
     pub subject: String,
-    /// The connection's name, where one was found; the names with commas between where several were asked.
+    /// The connection's name, if one was found; a comma list if there were several.
     pub connection: Option<Arc<str>>,
-    /// The connection's id as asked for; none where several were asked.
+    /// The connection's id as requested; `None` for several connections.
     pub connection_id: Option<Uuid>,
-    /// The workspace's name, where one was asked.
+    /// The workspace's name, if the call was for one.
     pub workspace: Option<Arc<str>>,
     /// The tool's name, or the path.
     pub what: String,
-    /// What a tool does, in a word of a closed set; none where `what` says it already.
+    /// What a tool does, one word of a closed set; `None` if `what` says it already.
     pub operation: Option<&'static str>,
-    /// The trace that the request is part of, with the span that its source is told of: our own where
-    /// spans are recorded, else the caller's.
+    /// The trace that the request belongs to, with the span id that the source receives: our own if spans are
+    /// recorded, otherwise the caller's.
     pub trace: Option<TraceParent>,
-    /// The trace and the span that the caller joins the request to.
+    /// The trace and the span that the caller sent.
     pub parent: Option<TraceParent>,
     /// The driver of the connection: `postgres` or `sqlite`.
     pub driver: Option<&'static str>,
-    /// When the connection was asked; none where it was not.
+    /// When the connection received the call; `None` if it did not.
     pub asked: Option<Instant>,
-    /// The statement's class, where there was a statement.
+    /// The statement's class, if there was a statement.
     pub class: Option<&'static str>,
     /// Rows sent.
     pub rows: u64,
-    /// How long it waited for its turn at the connection; none where it came to no turn.
+    /// How long the call waited for a permit of the connection; `None` if it never got one.
     pub queued: Option<Duration>,
-    /// How long the source then took until the answer could begin.
+    /// How long the source then took until the answer could start.
     pub source: Option<Duration>,
     /// From the request's arrival to its last byte.
     pub took: Duration,

@@ -1,4 +1,4 @@
-//! What goes through a mailbox, and what comes back: calls, replies, and what is told of both.
+//! Messages through a mailbox: calls, replies, and events about them.
 
 pub mod call;
 pub mod event;

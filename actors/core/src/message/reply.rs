@@ -1,5 +1,5 @@
-//! What comes back through the mailbox: columns, and a lazy stream of rows that the HTTP worker
-//! polls, decodes and encodes itself. No row is ever inside a mailbox.
+//! Replies through the mailbox: columns, and a lazy stream of rows that the HTTP worker polls, decodes and encodes
+//! itself. No row is ever sent through a mailbox.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,15 +18,15 @@ use crate::error::Error;
 pub enum Reply {
     /// Result sets and counts.
     Results(Results),
-    /// Plain words (`get_instructions`).
+    /// Plain text (`get_instructions`).
     Text(String),
 }
 
 impl Reply {
-    /// The results of what answers with nothing else.
+    /// Returns the results.
     ///
     /// # Errors
-    /// [`Kind::Internal`](crate::error::Kind::Internal) for words.
+    /// [`Kind::Internal`](crate::error::Kind::Internal) if the reply is a text.
     pub fn into_results(self) -> Result<Results, Error> {
         match self {
             Self::Results(results) => Ok(results),
@@ -40,32 +40,32 @@ impl Reply {
 ///
 /// Dropping it before its end cancels the statement at the source.
 pub struct Results {
-    /// Whether the statement may write. A writer must be read to its end, or it is undone.
+    /// Whether the statement may write. A writing statement must be read to its end, or it is rolled back.
     pub writes: bool,
     /// The statement's class in one word, for the log.
     pub class: Option<&'static str>,
-    /// Whether everything that was done is undone at the end.
+    /// Whether all changes are rolled back at the end.
     pub dry_run: bool,
-    /// How long the call waited for its turn.
+    /// How long the call waited for a permit.
     pub queued: Duration,
-    /// What a listing has to say beside its rows: why it is empty, and what is near.
+    /// A hint beside the rows of a listing: why it is empty, and similar names.
     pub hint: Hint,
     parts: Pin<Box<dyn Stream<Item = Result<Part, Error>> + Send>>,
-    /// Let go of after the stream, which is declared before it.
+    /// Dropped after the stream: the stream is declared before it.
     kept: Option<Box<dyn Send>>,
 }
 
-/// Something to say beside the rows of a listing, which may come to be known while they are read.
+/// A hint beside the rows of a listing; it may become known only while they are read.
 #[derive(Clone, Debug, Default)]
 pub struct Hint(Arc<OnceLock<String>>);
 
 impl Hint {
-    /// Says it; what was said first stands.
+    /// Sets the hint, unless it is set already.
     pub fn say(&self, hint: String) {
         let _ = self.0.set(hint);
     }
 
-    /// What is said.
+    /// Returns the hint, if it is set.
     pub fn get(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
     }
@@ -73,12 +73,11 @@ impl Hint {
 
 /// A piece of a [`Results`] stream.
 pub enum Part {
-    /// A result begins.
+    /// The start of a result.
     Columns(Arc<[Column]>),
-    /// Some of its rows, never none.
+    /// Some of its rows, at least one.
     Rows(Box<dyn Batch>),
-    /// The result is complete. `affected` counts the rows changed, −1 for a statement that only
-    /// returns rows.
+    /// The end of a result. `affected` is the number of rows changed, −1 for a statement that only returns rows.
     Done {
         /// Rows changed, or −1.
         affected: i64,
@@ -92,17 +91,17 @@ impl Results {
         Self { writes, class, dry_run, queued, hint, parts: Box::pin(parts.fuse()), kept: None }
     }
 
-    /// The same results with parts in front that were read from them already; `held` is dropped when they are taken.
+    /// Puts `read`, parts that were already read, in front. `held` is dropped once they are consumed.
     #[must_use]
     pub fn prepend(self, read: Vec<Result<Part, Error>>, held: impl Send + 'static) -> Self {
         let read = stream::iter(read).inspect(move |_| {
-            // It goes with this.
+            // The closure holds it until then.
             let _ = &held;
         });
         Self { parts: Box::pin(read.chain(self.parts)), ..self }
     }
 
-    /// The same results, and what `mend` makes of a failure among them.
+    /// Replaces every error by what `mend` returns for it.
     #[must_use]
     pub fn map_error(self, mend: impl Fn(Error) -> BoxFuture<'static, Error> + Send + 'static) -> Self {
         let parts = self.parts.then(move |part| match part {
@@ -112,14 +111,14 @@ impl Results {
         Self { parts: Box::pin(parts), ..self }
     }
 
-    /// The same results, and what `change` makes of each of their parts.
+    /// Replaces every part by what `change` returns for it.
     #[must_use]
     pub fn map_parts(self, change: impl FnMut(Part) -> Part + Send + 'static) -> Self {
         Self { parts: Box::pin(self.parts.map_ok(change)), ..self }
     }
 
-    /// The same results with so many rows of each at most. What writes, or has several results, is read
-    /// to its end all the same; one that is `alone` and only reads ends there, and so does its statement.
+    /// Limits each result to `most` rows. A statement that writes or has several results is still read to its end.
+    /// One that is `alone` and only reads ends at the limit, and is cancelled at the source.
     #[must_use]
     pub fn first_rows(self, most: u64, alone: bool) -> Self {
         let ends = alone && !self.writes;
@@ -144,7 +143,7 @@ impl Results {
         Self { parts: Box::pin(parts.fuse()), ..self }
     }
 
-    /// Tells `notice` of every failure on the way.
+    /// Calls `notice` with every error in the stream.
     #[must_use]
     pub fn on_failure(self, notice: impl Fn(&Error) + Send + 'static) -> Self {
         let parts = self.parts.inspect(move |part| {
@@ -181,7 +180,7 @@ impl fmt::Debug for Results {
 }
 
 impl Part {
-    /// About how many octets it has in memory.
+    /// Returns the approximate size in memory, in bytes.
     pub fn octets(&self) -> usize {
         let values = match self {
             Self::Columns(columns) => columns.iter().map(Column::octets).sum(),
@@ -202,15 +201,15 @@ impl fmt::Debug for Part {
     }
 }
 
-/// Some rows in the driver's own memory, decoded cell by cell by whoever writes them.
+/// Rows in the driver's own memory, decoded cell by cell when they are written.
 pub trait Batch: Send {
-    /// How many rows it holds.
+    /// Returns the number of rows.
     fn rows(&self) -> usize;
 
-    /// About how many octets its values have.
+    /// Returns the approximate size of its values in bytes.
     fn octets(&self) -> usize;
 
-    /// One value. `row` and `column` count from 0 and are in range.
+    /// Returns one value. `row` and `column` count from 0 and are in range.
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>, Error>;
 }
 
@@ -259,7 +258,7 @@ pub enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// The same, with octets of its own.
+    /// Copies borrowed data, so that the cell owns it.
     pub fn into_owned(self) -> Cell<'static> {
         match self {
             Self::Null => Cell::Null,
@@ -298,12 +297,12 @@ pub enum DataType {
 }
 
 impl DataType {
-    /// The number on the wire.
+    /// Returns the number used in the protocol.
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// The word on the wire.
+    /// Returns the name used in the protocol.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Binary => "BINARY",
@@ -350,41 +349,41 @@ pub struct Column {
     pub nullable: bool,
     /// Whether the source holds every value to the type: SQLite does not.
     pub enforced: bool,
-    /// Whether a time or a timestamp has a zone.
+    /// Whether a time or a timestamp has a time zone.
     pub zoned: bool,
-    /// How its texts compare.
+    /// How its texts are compared.
     pub text: TextType,
-    /// Which of its texts are equal at their source.
+    /// Which of its texts are equal at the source.
     pub collation: Collation,
-    /// Whether it is one of its table's primary key; absent where the source does not tell with a result.
+    /// Whether it belongs to its table's primary key; `None` if the source does not report that with a result.
     pub key: Option<bool>,
 }
 
-/// Which texts of a column are equal at their source (PostgreSQL, "Nondeterministic Collations").
+/// Which texts of a column are equal at the source (PostgreSQL, "Nondeterministic Collations").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Collation {
-    /// Some may be that are written otherwise; or the source does not tell.
+    /// Texts with different bytes may be equal, or the source does not report it.
     #[default]
     Other,
-    /// Only those that are written alike.
+    /// Only texts with the same bytes are equal.
     Deterministic,
 }
 
-/// How texts of a column compare at their source.
+/// How texts of a column are compared at the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextType {
-    /// They are none, or have rules of their own.
+    /// The values are not texts, or are compared by rules of their own.
     #[default]
     Own,
-    /// As what they are.
+    /// As plain texts.
     Plain,
-    /// Without the blanks at their end, with which they are filled up.
+    /// Without trailing blanks, which pad the values.
     Padded,
-    /// Equal where they are the same, in an order of their own: enums, bit strings.
+    /// Equal if the same, but ordered by rules of their own: enums, bit strings.
     Coded,
-    /// The same, where a value may be written in other ways: network addresses, money.
+    /// As [`TextType::Coded`], but one value may have several spellings: network addresses, money.
     Canonical,
-    /// As whatever they are: the column is of no type, as SQLite's may be.
+    /// By each value's own type: the column has no declared type, as in SQLite.
     Undeclared,
 }
 

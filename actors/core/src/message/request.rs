@@ -1,14 +1,14 @@
-//! The id of one request: what the client chose, if it is fit for headers and logs, else our own.
+//! The id of a request: the client's, if it is safe for headers and logs, otherwise one of our own.
 
 use std::fmt;
 
 use uuid::Uuid;
 
-/// Characters of an id at most.
+/// The maximal length of an id in characters.
 const LONGEST: usize = 128;
 
-/// Names one request in answers, logs and audit records. Copied like a number: it is in every
-/// answer, and most of all in those that fail.
+/// Identifies a request in answers, logs and audit records. It is `Copy`, because it is in every answer, above all
+/// in failures.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestId {
     octets: [u8; LONGEST],
@@ -16,13 +16,13 @@ pub struct RequestId {
 }
 
 impl RequestId {
-    /// An id that nobody had before; ids sort by their time.
+    /// Makes a unique id; ids sort by time.
     pub fn fresh() -> Self {
         Self::kept(Uuid::now_v7().to_string().as_bytes())
     }
 
-    /// The client's own id: 1 to 128 letters, digits and `. _ : @ / + = -`, which neither end a
-    /// line of the log nor need quotes in it. `None` for anything else.
+    /// Takes the client's own id: 1 to 128 letters, digits and `. _ : @ / + = -`, which neither end a line of the
+    /// log nor need quotes in it. Returns `None` for anything else.
     pub fn from_client(id: &str) -> Option<Self> {
         let safe = |octet: u8| octet.is_ascii_alphanumeric() || b"._:@/+=-".contains(&octet);
         ((1..=LONGEST).contains(&id.len()) && id.bytes().all(safe)).then(|| Self::kept(id.as_bytes()))
@@ -38,7 +38,7 @@ impl RequestId {
         Self { octets, length }
     }
 
-    /// Its characters.
+    /// Returns its characters.
     pub fn as_str(&self) -> &str {
         let kept = self.octets.get(..usize::from(self.length)).unwrap_or_default();
         std::str::from_utf8(kept).unwrap_or_default()

@@ -1,31 +1,30 @@
-//! The caller's trace, so that what happens here can be joined to it: W3C Trace Context, level 1.
-//! Only the header `traceparent` is read. Whether spans of our own are recorded is decided in front
-//! of the mailbox.
+//! The caller's trace context (W3C Trace Context, level 1), so that calls here can be joined to it. Only the header
+//! `traceparent` is read. Whether spans of our own are recorded is decided in front of the mailbox.
 
 use std::fmt;
 
-/// A well-formed `traceparent` (W3C Trace Context §3.2): version 00, a trace's id, the caller's
-/// span and flags. Whatever is malformed is no trace at all, as the specification wants it.
+/// A well-formed `traceparent` (W3C Trace Context §3.2): version 00, a trace id, the caller's span and flags. A
+/// malformed one is ignored, as the specification demands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceParent([u8; Self::LENGTH]);
 
-/// What stands in front of a trace in a comment, in the form of sqlcommenter.
+/// The start of a trace comment in sqlcommenter's format.
 const OPENING: &str = "/*traceparent='";
-/// What stands behind it.
+/// The end of a trace comment.
 const CLOSING: &str = "'*/";
 
 impl TraceParent {
-    /// Octets of version 00.
+    /// The length of version 00 in bytes.
     const LENGTH: usize = 55;
 
-    /// The span `span` of the trace `trace`, and whether it is recorded. Neither id may be 0 (§3.2.2.3,
-    /// §3.2.2.4): then there is none.
+    /// Makes the header for a span and its trace, and whether it is recorded. Returns `None` if either id is 0
+    /// (§3.2.2.3, §3.2.2.4).
     pub fn new(trace: [u8; 16], span: [u8; 8], sampled: bool) -> Option<Self> {
         let (trace, span) = (u128::from_be_bytes(trace), u64::from_be_bytes(span));
         Self::parse(&format!("00-{trace:032x}-{span:016x}-{:02x}", u8::from(sampled)))
     }
 
-    /// Reads a header's value, or a member's of `_meta` in MCP.
+    /// Parses a header's value, or a member of `_meta` in MCP.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes: [u8; Self::LENGTH] = text.as_bytes().get(..Self::LENGTH)?.try_into().ok()?;
         let hex = |from: usize, to: usize| {
@@ -37,7 +36,7 @@ impl TraceParent {
         hex(36, 52).filter(any)?;
         hex(53, 55)?;
         let separated = [2, 35, 52].iter().all(|at| bytes.get(*at) == Some(&b'-'));
-        // Later versions may have more members behind these four (§4.3).
+        // Later versions may append members to these four (§4.3).
         let ended = match text.as_bytes().get(Self::LENGTH) {
             None => true,
             Some(next) => version != b"00" && *next == b'-',
@@ -47,36 +46,36 @@ impl TraceParent {
         (separated && ended).then_some(Self(bytes))
     }
 
-    /// The value as it is handed on.
+    /// Returns the value to send on.
     pub fn as_str(&self) -> &str {
-        // Only hexadecimal digits and hyphens are let in.
+        // It consists of hexadecimal digits and hyphens.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// The trace's id: 32 hexadecimal digits.
+    /// Returns the trace id: 32 hexadecimal digits.
     pub fn trace_id(&self) -> &str {
         self.as_str().get(3..35).unwrap_or_default()
     }
 
-    /// The span's id: 16 hexadecimal digits.
+    /// Returns the span id: 16 hexadecimal digits.
     pub fn span_id(&self) -> &str {
         self.as_str().get(36..52).unwrap_or_default()
     }
 
-    /// Whether the span is recorded where it was begun (§3.2.2.5.1).
+    /// Returns true if the caller records the span (§3.2.2.5.1).
     pub fn is_sampled(&self) -> bool {
         let flags = self.as_str().get(53..55).and_then(|flags| u8::from_str_radix(flags, 16).ok());
         flags.is_some_and(|flags| flags & 1 == 1)
     }
 
-    /// Appends the trace to a statement as a comment in the form of sqlcommenter, behind the
-    /// statement's own text, so that no position in it moves. What it writes are hexadecimal digits
-    /// and hyphens alone, which need no escape.
+    /// Appends the trace to a statement as a comment in sqlcommenter's format, after the statement's own text, so
+    /// that no position in it moves. The comment contains only hexadecimal digits and hyphens, which need no
+    /// escape.
     pub fn comment(&self, statement: &mut String) {
-        // What else looks like white space may be part of a name.
+        // Other characters that look like white space may be part of a name.
         let end = statement.trim_end_matches([';', ' ', '\t', '\n', '\r', '\u{c}']).len();
         statement.truncate(end);
-        // The statement may end with a comment of its own that goes on to the end of the line.
+        // The statement may end with a line comment, which would swallow this one.
         let line = statement.rsplit('\n').next().unwrap_or_default();
         statement.push(if line.contains("--") { '\n' } else { ' ' });
         statement.push_str(OPENING);
@@ -84,17 +83,17 @@ impl TraceParent {
         statement.push_str(CLOSING);
     }
 
-    /// Where in `statement`, which may carry a comment of ours, a position lies; both in characters
-    /// from 1. What a source finds missing behind the comment is missing behind the statement.
+    /// Maps a position in `statement`, which may end with our comment, to the text without it; both in characters
+    /// from 1. A position behind the comment becomes the end of the statement.
     pub fn position_without_comment(statement: &str, position: usize) -> usize {
         match Self::uncommented(statement) {
-            // A blank or an end of line stands between them.
+            // A blank or a line end separates them.
             Some(text) => position.min(text.chars().count().max(1)),
             None => position,
         }
     }
 
-    /// What stands in front of a comment of ours, where `statement` carries one.
+    /// Returns the text in front of our comment, if `statement` ends with one.
     pub fn uncommented(statement: &str) -> Option<&str> {
         let start = statement.len().checked_sub(OPENING.len() + Self::LENGTH + CLOSING.len())?;
         let (text, comment) = (statement.get(..start)?, statement.get(start..)?);

@@ -1,22 +1,22 @@
-//! By what a text is known in memory: a number that nobody outside of this process can find another text for.
+//! `SipHash`-128 with a random key per process: a cache key for which outsiders cannot construct a collision.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-/// With the key of this process.
+/// The hasher, with the key of this process.
 static KEYED: LazyLock<SipHasher13> = LazyLock::new(|| {
     let random = || RandomState::new().hash_one(());
     SipHasher13::new_with_keys(random(), random())
 });
 
-/// What was hashed, in 128 bits.
+/// A hash of 128 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyedHash([u64; 2]);
 
 impl KeyedHash {
-    /// Of what `feed` writes.
+    /// Hashes what `feed` writes.
     pub fn new(feed: impl FnOnce(&mut SipHasher13)) -> Self {
         let mut hasher = *KEYED;
         feed(&mut hasher);
@@ -24,7 +24,7 @@ impl KeyedHash {
         Self([hash.h1, hash.h2])
     }
 
-    /// A number by which it can be looked for; another one may have the same.
+    /// Returns half of the hash, for use in a hash table; different hashes may share it.
     pub const fn number(&self) -> u64 {
         self.0[0]
     }

@@ -1,16 +1,15 @@
-//! How names are compared that people and administrators give: e-mail addresses, and what service
-//! accounts, tokens and clients are called. Whatever is one name to a reader has one [`key`].
+//! Compares names that people and administrators choose: e-mail addresses, and the names of service accounts,
+//! tokens and clients. Names that look the same to a reader have the same [`key`].
 //!
-//! Unicode's data comes from ICU4X alone, so that normalisation, folding and properties are of one
-//! version.
+//! Unicode's data comes from ICU4X alone, so that normalisation, folding and properties are of one version.
 
 use icu_casemap::CaseMapper;
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use icu_properties::props::{BidiControl, DefaultIgnorableCodePoint, GeneralCategory};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// What a name is compared by: its canonical caseless form (The Unicode Standard, D145) in NFC, without
-/// what nobody sees and with single spaces between words. The key of a key is itself.
+/// Returns the key by which a name is compared: its canonical caseless form (The Unicode Standard, D145) in NFC,
+/// without invisible characters and with single spaces between words. The key of a key is itself.
 pub fn key(name: &str) -> String {
     if name.bytes().all(|each| each.is_ascii_graphic()) {
         return name.to_ascii_lowercase();
@@ -22,19 +21,19 @@ pub fn key(name: &str) -> String {
     ComposingNormalizerBorrowed::new_nfc().normalize(&folded).into_owned()
 }
 
-/// Whether both are one name.
+/// Returns true if both are the same name.
 pub fn same(one: &str, other: &str) -> bool {
     key(one) == key(other)
 }
 
-/// Whether a name can hide something from its reader: with a character that is not seen.
+/// Returns true if a name contains invisible characters, which can mislead its reader.
 pub fn has_invisible_characters(name: &str) -> bool {
     name.chars().any(is_invisible)
 }
 
-/// Control and format characters, separators of lines, and whatever else a reader does not see.
+/// Returns true for control and format characters, line separators, and other characters that are not visible.
 pub fn is_invisible(character: char) -> bool {
-    // A blank, although the standard calls it a symbol: the pattern without a dot.
+    // The Braille pattern without a dot looks like a blank, although the standard calls it a symbol.
     const BRAILLE_BLANK: char = '\u{2800}';
     if character.is_ascii() {
         return character.is_ascii_control();
@@ -50,8 +49,8 @@ pub fn is_invisible(character: char) -> bool {
         || character == BRAILLE_BLANK
 }
 
-/// Whether a text could be shown as another one: with control characters, separators of lines, or
-/// characters that turn the direction of writing (UAX #9). Unlike a name it may join letters.
+/// Returns true if a text could be displayed as another one: it has control characters, line separators, or
+/// characters that change the direction of writing (UAX #9). Unlike a name it may contain joiners.
 pub fn has_control_or_bidi_characters(text: &str) -> bool {
     let turns = CodePointSetData::new::<BidiControl>();
     text.chars().any(|each| each.is_control() || matches!(each, '\u{2028}' | '\u{2029}') || turns.contains(each))
@@ -77,7 +76,7 @@ mod tests {
             ["ann\u{3164}", "ann"],
             ["ann\u{1f}", "ann"],
             ["the\u{a0}nightly", "the  Nightly"],
-            // One letter with its mark below and above, in either order (UAX #15).
+            // One letter with a mark below and one above, in either order (UAX #15).
             ["s\u{323}\u{307}", "S\u{307}\u{323}"],
         ] {
             assert!(same(one, other), "{one:?} and {other:?}: {:?} and {:?}", key(one), key(other));
@@ -97,7 +96,7 @@ mod tests {
         }
     }
 
-    /// Letters that fold, decompose, compose or vanish more often than chance would have them.
+    /// Letters that fold, decompose, compose or vanish, more often than in random text.
     fn text() -> impl Strategy<Value = String> {
         let known = proptest::sample::select(
             "aKksS\u{df}\u{1e9e}\u{17f}\u{130}\u{131}i\u{307}\u{301}\u{323}\u{345}\u{1fb3}\u{3c2}\u{3a3}\u{200b}\u{202e}\u{2066}\u{ad}\u{34f}\u{1100}\u{1161}\u{11a8}\u{ac01}\u{fb01}\u{1c4} \t\u{a0}@."
@@ -107,8 +106,8 @@ mod tests {
         proptest::collection::vec(prop_oneof![3 => known, 1 => any::<char>()], 0..12).prop_map(String::from_iter)
     }
 
-    /// Another spelling of the same name: letters in the other case where that is no other letter, what
-    /// nobody sees in between, composed or not.
+    /// Spells the same name in another way: with the other case if that is the same letter, with invisible
+    /// characters, composed or not.
     fn respelt(name: &str, ways: &[u8]) -> String {
         let seen: String = name.chars().filter(|each| each.is_whitespace() || !is_invisible(*each)).collect();
         let decomposed = DecomposingNormalizerBorrowed::new_nfd().normalize(&seen).into_owned();

@@ -1,10 +1,10 @@
-//! "Did you mean …?": names near to one that was not found. Pure.
+//! "Did you mean …?": finds names similar to one that was not found. Pure.
 
-/// How many names are offered at most.
+/// The maximal number of names to suggest.
 const OFFERED: usize = 3;
 
-/// The names most like `word`, the nearest first; none when nothing is near. `word` itself is none
-/// of them: where it was not found, saying it again does not help.
+/// Returns the names most similar to `word`, the nearest first; empty if there are none. `word` itself is left out:
+/// it was not found, so suggesting it does not help.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let sought = start(word).to_lowercase();
     let mut scored: Vec<(f64, &str)> = names
@@ -23,9 +23,9 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     scored.into_iter().take(OFFERED).map(|(_, name)| name).collect()
 }
 
-/// The qualified names most like one that was not found, the nearest first: those that have `name`
-/// in another schema, then those with a name like it; of one name those in `schema`, or in one like
-/// it, come first. `schema` is the one that the name was looked for in, as far as that is known.
+/// Returns the qualified names most similar to one that was not found, the nearest first: first those with `name`
+/// in another schema, then those with a similar name. Among equal names, those in `schema` or in a similar one come
+/// first. `schema` is where the name was looked up, if known.
 pub fn nearest_qualified<'a>(
     schema: Option<&str>,
     name: &str,
@@ -48,14 +48,15 @@ pub fn nearest_qualified<'a>(
     ranked.into_iter().take(OFFERED).map(|(.., known)| known).collect()
 }
 
-/// Octets of a name that are compared: a client's text can have megabytes, and each is compared with every name.
+/// The number of bytes of a name that are compared: a client's text can have megabytes, and is compared with every
+/// name.
 const COMPARED: usize = 256;
 
 fn start(name: &str) -> &str {
     name.get(..name.floor_char_boundary(COMPARED)).unwrap_or(name)
 }
 
-/// A hint that offers `names`, or `None` when there is nothing to offer.
+/// Returns a hint that suggests `names`; `None` if there are none.
 pub fn did_you_mean(names: &[&str]) -> Option<String> {
     (!names.is_empty()).then(|| format!("did you mean {}?", names.join(", ")))
 }

@@ -1,34 +1,34 @@
-//! SQL's LIKE for names of connections, and for names where the engine cannot be asked: `%`, `_`,
-//! and `\` before either of them. Statements' own LIKE is the engine's.
+//! SQL's LIKE for names of connections, and for names if the database is not asked: `%`, `_`, and `\` before either
+//! of them. LIKE in statements is the database's own.
 
-/// Whether `name` is `wanted` or matches it as a pattern, in any case, as names of
-/// connections and SQLite's are compared. `None` wants all.
+/// Returns true if `name` equals `wanted` or matches it as a pattern, in any case, as names of connections and
+/// SQLite's are compared. `None` matches all.
 pub fn matches(wanted: Option<&str>, name: &str) -> bool {
     wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(name) || like(&compile(wanted), name))
 }
 
-/// The names and patterns that `text` means where it may be several with commas: itself, for a name may have a comma in it,
-/// and each of those.
+/// Returns the names and patterns that `text` can mean if it may be a comma list: the whole text, because a name
+/// may contain a comma, and each element.
 pub fn alternatives(text: &str) -> Vec<&str> {
     let each = text.split(',').map(str::trim).filter(|each| !each.is_empty() && *each != text);
     std::iter::once(text).chain(each).collect()
 }
 
-/// As [`matches()`], where `wanted` may be several with commas.
+/// As [`matches()`], with `wanted` as a comma list.
 pub fn matches_any(wanted: Option<&str>, name: &str) -> bool {
     wanted.is_none_or(|wanted| alternatives(wanted).iter().any(|each| matches(Some(each), name)))
 }
 
-/// Whether `name` is `entry`, in any case, or matches it as a pattern whose only wildcard is `%`: a name
-/// that has `_` in it means itself alone.
+/// Returns true if `name` equals `entry`, in any case, or matches it as a pattern whose only wildcard is `%`; `_`
+/// stands for itself.
 pub fn speaks_of(entry: &str, name: &str) -> bool {
     let literal = |piece| if matches!(piece, Segment::One) { Segment::Exactly('_') } else { piece };
     let pieces: Vec<Segment> = compile(entry).into_iter().map(literal).collect();
     entry.eq_ignore_ascii_case(name) || like(&pieces, name)
 }
 
-/// `pattern` for a LIKE to which `\` escapes whatever follows, and which refuses one that nothing follows:
-/// a `\` that escapes nothing here is doubled.
+/// Prepares `pattern` for a LIKE that treats `\` as an escape before any character and refuses it at the end: a `\`
+/// that escapes nothing here is doubled.
 pub fn for_like(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len());
     for piece in compile(pattern) {
@@ -46,7 +46,7 @@ pub fn for_like(pattern: &str) -> String {
     text
 }
 
-/// A name as a pattern that fits it alone.
+/// Escapes a name, so that the pattern matches only this name.
 pub fn literal(name: &str) -> String {
     name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
@@ -74,7 +74,7 @@ fn compile(pattern: &str) -> Vec<Segment> {
     pieces
 }
 
-/// Goes back to the last `%` alone, so that time is bounded by the product of the lengths.
+/// Backtracks to the last `%` only, so that time is bounded by the product of the lengths.
 fn like(pieces: &[Segment], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut piece, mut at) = (0, 0);

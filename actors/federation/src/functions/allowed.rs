@@ -1,5 +1,5 @@
-//! Functions that a statement over several connections has: those that answer what PostgreSQL answers by that name, for
-//! the types that are listed. What is not listed is not there: the engine has more, and means other things by some names.
+//! The functions that statements over several connections may use: those with PostgreSQL's results under the same
+//! name, for the types listed. Unlisted functions do not exist: the engine has more, and some with another meaning.
 
 use std::collections::HashMap;
 use std::slice;
@@ -32,7 +32,7 @@ use crate::functions::types::named_cast;
 use crate::functions::types::typed;
 use crate::functions::user_defined::{self, UserDefinedFunction};
 
-/// Functions of values of any type, or of none, as the engine calls them.
+/// Functions for values of any type, or without arguments, under the engine's names.
 const SCALAR: &[&str] =
     &["coalesce", "concat", "concat_ws", "current_date", "greatest", "least", "now", "nullif", "pi", "random"];
 /// Aggregates, as the engine calls them.
@@ -71,7 +71,7 @@ const WINDOW: &[&str] = &[
     "rank",
     "row_number",
 ];
-/// Aggregates whose numbers are floats of double precision to PostgreSQL too.
+/// Aggregates that also PostgreSQL computes in double precision.
 const OF_DOUBLES: &[&str] = &["corr", "covar_pop", "covar_samp", percentile::NAME];
 
 /// PostgreSQL's other names of some.
@@ -141,13 +141,13 @@ static CANONICAL: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     functions.flat_map(names).collect()
 });
 
-/// The name that the engine has for a function. One that is called by another name is to the engine an alias, of which it asks
-/// all that is inside twice: inside each other the time doubles with each.
+/// Returns the engine's name of a function. The engine treats other names as aliases, and then asks twice about
+/// everything inside: with nesting the time doubles at each level.
 pub(crate) fn canonical(name: &str) -> Option<&'static str> {
     CANONICAL.get(name).map(String::as_str)
 }
 
-/// Leaves of the engine's functions those that are listed, with ours in the places of some.
+/// Removes the engine's functions that are not listed, and replaces some by ours.
 pub(crate) fn register(builder: &mut SessionStateBuilder) {
     let scalar = builder.scalar_functions().get_or_insert_default();
     let (doubles, others): (Vec<_>, Vec<_>) =
@@ -217,8 +217,8 @@ impl ExprPlanner for Syntax {
     }
 }
 
-/// The operator, whose literal is a truth value beside another one, and in arithmetic a number beside another one: the engine
-/// asks for the type of all before literals are of the others'.
+/// Rewrites an operator so that a literal beside a truth value is one, and in arithmetic a literal beside a number
+/// is a number: the engine determines types before literals get those of the other operands.
 fn with_literals(of: RawBinaryExpr, schema: &DFSchema) -> EngineResult<RawBinaryExpr> {
     let is_arithmetic = matches!(
         of.op,
@@ -241,7 +241,7 @@ fn with_literals(of: RawBinaryExpr, schema: &DFSchema) -> EngineResult<RawBinary
     Ok(RawBinaryExpr { op, left, right })
 }
 
-/// Refuses a function that answers otherwise for values of these types.
+/// Refuses a function whose result for values of these types would differ.
 ///
 /// # Errors
 /// `42883`, with what to write.
@@ -257,7 +257,7 @@ pub(crate) fn admit_scalar(name: &str, of: &[ArrowType]) -> EngineResult<()> {
     }
 }
 
-/// Refuses an aggregate that answers otherwise for values of this type.
+/// Refuses an aggregate whose result for values of this type would differ.
 ///
 /// # Errors
 /// `42883`, with what to write.

@@ -1,5 +1,5 @@
-//! Functions whose texts can be far longer than what they are made of: bounded before they are made, since the
-//! engine's count of memory does not know of them. PostgreSQL bounds a value at 1 GiB, in its own memory.
+//! Functions whose results can be far longer than their arguments: the length is limited before the text is made,
+//! since the engine does not count its memory. PostgreSQL limits a value to 1 GiB, in its own memory.
 
 use std::sync::{Arc, LazyLock};
 
@@ -20,9 +20,9 @@ use crate::external_error::external;
 use crate::functions::delegation::{of_inner, own_signature, same_by};
 use portico_core::error::{Error, Kind};
 
-/// Octets of the texts that one call makes of the rows that it is given at once.
+/// The maximal number of bytes of the texts that one call makes for a batch of rows.
 const MOST: usize = 64 << 20;
-/// Rows that are given at once: so many where nothing is said against it, and so many at the least.
+/// The number of rows in a batch: the default, and the minimum.
 pub(crate) const BATCH: usize = 8192;
 const BATCH_MIN: usize = 64;
 /// Octets of a text that is made once for all rows.
@@ -53,7 +53,8 @@ fn padded(values: &Values<'_>) -> u64 {
     values.length(1).saturating_mul(4)
 }
 
-/// The function with a bound of what it makes; itself, if that is no longer than what it is given.
+/// Limits the length of the function's results; returns the function itself if they are no longer than its
+/// arguments.
 pub(crate) fn bounded(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     match GROWING.iter().find(|(name, _)| *name == inner.name()) {
         Some((_, growth)) => Arc::new(ScalarUDF::new_from_impl(Bounded { inner, growth: *growth })),
@@ -80,8 +81,8 @@ pub(crate) fn batch_size(plan: &LogicalPlan) -> EngineResult<usize> {
     Ok((MOST / octets.max(1)).clamp(BATCH_MIN, BATCH))
 }
 
-/// What `||` makes of two texts. A chain of them is one call: the engine writes out the name of each nested call again
-/// for each call around it.
+/// Returns the concatenation of two texts (`||`). A chain is one call: for nested calls the engine writes the name
+/// of each one again for each call around it.
 pub(crate) fn joined(left: Expr, right: Expr) -> Expr {
     let concatenation = concatenation();
     let texts = |side| match side {
@@ -153,7 +154,7 @@ fn argument(value: &ColumnarValue) -> EngineResult<Argument> {
     })
 }
 
-/// A negative length is none: the engine panics where it makes room for texts of such lengths.
+/// Treats a negative length as 0: the engine panics when it allocates texts of such lengths.
 fn at_least_none(length: &mut ColumnarValue) {
     match length {
         ColumnarValue::Scalar(ScalarValue::Int64(Some(length))) => *length = (*length).max(0),
@@ -166,7 +167,7 @@ fn at_least_none(length: &mut ColumnarValue) {
     }
 }
 
-/// A function with the length of what it makes.
+/// A function with the length of its results.
 #[derive(Debug)]
 struct Bounded {
     inner: Arc<ScalarUDF>,

@@ -1,4 +1,4 @@
-//! CASE, and what becomes one: NULLIF and COALESCE.
+//! CASE, and functions that become one: NULLIF and COALESCE.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::functions::types::categories::type_name;
 use crate::functions::types::common_type::{Use, alike, answered, is_constant, same};
 use portico_core::error::{Error, Kind};
 
-/// A CASE whose values are compared and answered as PostgreSQL does.
+/// Rewrites a CASE so that its values are compared and returned as in PostgreSQL.
 pub(super) fn branches(Case { expr, when_then_expr, else_expr }: Case, schema: &DFSchema) -> EngineResult<Case> {
     let (mut whens, mut thens): (Vec<Expr>, Vec<Expr>) =
         when_then_expr.into_iter().map(|(when, then)| (*when, *then)).unzip();
@@ -40,7 +40,7 @@ pub(super) fn branches(Case { expr, when_then_expr, else_expr }: Case, schema: &
     Ok(Case { expr: subject, when_then_expr: pairs, else_expr: other })
 }
 
-/// Refuses what is no condition to PostgreSQL: the engine takes a number for one.
+/// Refuses a condition that PostgreSQL does not accept: the engine accepts numbers.
 fn is_condition(expr: &Expr, schema: &DFSchema) -> EngineResult<()> {
     match expr.get_type(schema) {
         Ok(of) if of != ArrowType::Boolean && !of.is_null() && !is_constant(expr) => {
@@ -51,7 +51,8 @@ fn is_condition(expr: &Expr, schema: &DFSchema) -> EngineResult<()> {
     }
 }
 
-/// `NULLIF`, whose value is of the type by which both are compared: a whole number beside an exact one or a float is one.
+/// `NULLIF`, whose result has the type in which both are compared: a whole number beside a decimal or a float
+/// becomes one.
 pub(super) fn nullif(args: Vec<Expr>, schema: &DFSchema) -> EngineResult<Expr> {
     let Ok([value, other]) = <[Expr; 2]>::try_from(casts::literals_beside(args, schema)?) else {
         return not_impl_err!("NULLIF with another number of values than two");
@@ -68,14 +69,14 @@ pub(super) fn nullif(args: Vec<Expr>, schema: &DFSchema) -> EngineResult<Expr> {
     when(left.eq(right), null).otherwise(value)
 }
 
-/// `COALESCE`, beside whose values may stand a literal that is of their type only later.
+/// `COALESCE`, with literals that get the type of the other values only later.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Coalesce {
     inner: Arc<ScalarUDF>,
     signature: Signature,
 }
 
-/// The function with literals beside what is no text; itself, if it is another one.
+/// Allows literals beside values that are not text; returns other functions unchanged.
 pub(super) fn with_literals(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     if inner.name() != "coalesce" {
         return inner;

@@ -1,6 +1,6 @@
-//! What many of our functions say in the same words.
+//! Macros that delegate [`ScalarUDFImpl`](datafusion::logical_expr::ScalarUDFImpl) methods to a field.
 
-/// The method of a function whose signature is its field `signature`.
+/// The method `signature`, which returns the field `signature`.
 macro_rules! own_signature {
     () => {
         fn signature(&self) -> &::datafusion::logical_expr::Signature {
@@ -9,8 +9,7 @@ macro_rules! own_signature {
     };
 }
 
-/// Methods of [`ScalarUDFImpl`](datafusion::logical_expr::ScalarUDFImpl) that a function leaves to the one in its field
-/// `inner`.
+/// Methods of [`ScalarUDFImpl`](datafusion::logical_expr::ScalarUDFImpl) that are delegated to the field `inner`.
 macro_rules! of_inner {
     ($($method:ident)*) => {
         $(of_inner!(@ $method);)*

@@ -1,5 +1,5 @@
-//! A value that is looked up among those of a query: IN, ANY and ALL compare as the operator does, so both sides are of
-//! the type that it would give them.
+//! Comparison of a value with those of a query: IN, ANY and ALL compare like the operator, so both sides get the
+//! type that the operator would give them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Subquery};
 
 use crate::functions::types::common_type::alike;
 
-/// The name that the query's column has while it stands beside the value. No other column is called so.
+/// The name of the query's column while it is compared with the value. No other column has it.
 const LISTED: &str = "\u{0}listed";
 
 /// The value and the query of one column, of types that compare as PostgreSQL's do.
@@ -29,7 +29,7 @@ pub(in crate::functions) fn looked_up(
         return Ok((value, query));
     }
     let (qualifier, field) = query.subquery.schema().qualified_field(0);
-    // Of a subquery that speaks of the query around it the column itself may stand beside this one.
+    // In a correlated subquery the column itself may be beside this one.
     let own = Column::from((qualifier, field));
     let compared = compared.transform(|expr| {
         Ok(if expr == listed { Transformed::yes(Expr::Column(own.clone())) } else { Transformed::no(expr) })

@@ -1,5 +1,5 @@
-//! Puts operators, casts and aggregates that answer as PostgreSQL's do into the places of the engine's, and refuses what
-//! would be answered otherwise.
+//! Replaces the engine's operators, casts and aggregates by ones with PostgreSQL's results, and refuses what would
+//! have another result.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ use crate::functions::types::typed;
 use crate::functions::user_defined;
 use crate::plan::comparison;
 
-/// To be run before the engine's own coercion of types: what ours are compared with, or stand beside of, is then coerced to
-/// what they return.
+/// Runs before the engine's own type coercion, so that the other operands are coerced to the types that our
+/// functions return.
 #[derive(Debug)]
 pub(crate) struct AsPostgresql;
 
@@ -54,8 +54,8 @@ impl AnalyzerRule for AsPostgresql {
     }
 }
 
-/// The plan with what it reads before it, and its subqueries after that: they may speak of it, by its types. What stands in
-/// a recursive query, and is joined with its own rows, has been given their types.
+/// Analyzes a plan after its inputs, and its subqueries after that: they may refer to it, by its types. A recursive
+/// query that is joined with its own rows has their types already.
 fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> {
     let is_recursive = is_recursive || matches!(plan, LogicalPlan::RecursiveQuery(_));
     let before: Vec<DFSchemaRef> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
@@ -76,7 +76,7 @@ fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> 
     let (plan, has_subqueries) = (asked.data, asked.transformed);
     comparison::check_comparisons(&plan)?;
     let is_kept = match &plan {
-        // Its numbers are no values.
+        // The numbers in LIMIT are not values.
         LogicalPlan::Limit(_) => return Ok(plan),
         LogicalPlan::Values(of) if !is_recursive => return integers(of),
         LogicalPlan::Values(_) => true,
@@ -101,7 +101,7 @@ fn analyzed(plan: LogicalPlan, is_recursive: bool) -> EngineResult<LogicalPlan> 
     if is_kept { Ok(plan) } else { comparison::marked_above(plan, &schema) }
 }
 
-/// Rows of values, whose whole numbers are integers in the columns in which all are.
+/// Rows of values: whole numbers are integers in columns in which all are.
 fn integers(of: &Values) -> EngineResult<LogicalPlan> {
     let mut rows = of.values.clone();
     for place in 0..of.schema.fields().len() {
@@ -169,7 +169,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
 }
 
 fn in_list(InList { expr, list, negated }: InList, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
-    // Several constants are an array to PostgreSQL, whose elements are of one type with the value.
+    // Several constants are an array in PostgreSQL, whose elements have one type with the value.
     let is_array = list.len() > 1 && list.iter().all(is_constant);
     let mut all = vec![*expr];
     all.extend(list);
@@ -203,7 +203,7 @@ fn aggregate(call: AggregateFunction, schema: &DFSchema) -> EngineResult<Transfo
         return Ok(Transformed::no(Expr::AggregateFunction(AggregateFunction { func, params })));
     }
     if allowed::is_of_doubles(func.name()) {
-        // It does not hear it.
+        // The engine ignores it.
         if params.distinct {
             let message = format!("{}(DISTINCT …) is not supported over several connections", func.name());
             return Err(user_defined::not_there(message, "select DISTINCT rows in a subquery"));
@@ -213,7 +213,7 @@ fn aggregate(call: AggregateFunction, schema: &DFSchema) -> EngineResult<Transfo
     }
     let of = params.args.first().map(|argument| argument.get_type(schema)).transpose()?;
     allowed::admit_aggregate(func.name(), of.as_ref())?;
-    // It makes no difference to what is not made one behind the other.
+    // The order makes no difference, except for concatenation.
     if func.name() != "string_agg" {
         params.order_by.clear();
     }
@@ -247,7 +247,7 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
     typed::admit(func.name(), &args, schema)?;
     let args = match func.name() {
         "concat" | "concat_ws" => {
-            // What stands between the others is a text, and has no blanks at its end.
+            // The separator is a text, and has no trailing blanks.
             let between = usize::from(func.name() == "concat_ws");
             let shown = |(place, each)| {
                 comparison::text(&each, schema)?;
@@ -283,7 +283,7 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
 /// a bigint.
 fn literal(value: ScalarValue, metadata: Option<FieldMetadata>) -> Transformed<Expr> {
     let integer = match &value {
-        // To PostgreSQL, what no bigint holds is exact.
+        // In PostgreSQL a number beyond bigint is a decimal.
         ScalarValue::UInt64(Some(whole)) => {
             let exact = ScalarValue::Decimal128(Some(i128::from(*whole)), 20, 0);
             return Transformed::yes(Expr::Literal(exact, metadata));
@@ -320,7 +320,7 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> En
         let [left, right] = alike([*left, *right], schema, by_order)?;
         return Ok(Transformed::yes(binary(left, right)));
     }
-    // What has no type, or none that fits, is the coercion's to refuse.
+    // Operands without a type, or without a matching one, are refused by the coercion.
     let types = [left.get_type(schema).ok(), right.get_type(schema).ok()];
     let both = |is: fn(&ArrowType) -> bool| types.iter().all(|of| of.as_ref().is_some_and(is));
     let one = |is: fn(&ArrowType) -> bool| types.iter().any(|of| of.as_ref().is_some_and(is));
@@ -374,8 +374,8 @@ fn is_listed(expr: &Expr) -> bool {
     }
 }
 
-/// The number with the other sign, which the lowest whole one of its type does not have; `None` for what is exact or no
-/// number. To the engine what is no number has a sign too.
+/// Negates a number, with an error for the lowest integer of its type; `None` for a decimal, or for what is not a
+/// number. The engine also gives NaN a sign.
 fn negated(expr: &Expr, schema: &DFSchema) -> EngineResult<Option<Expr>> {
     let [whole, float] = [numbers::checked(Operator::Minus), doubles::operator(Operator::Minus)];
     let type_ = match expr {

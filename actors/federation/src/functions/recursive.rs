@@ -1,5 +1,5 @@
-//! Recursive queries, whose rows are of one type in each column: the engine wants their first rows and the later ones to
-//! be marked alike too, and the marks tell the columns of sources apart that they come from.
+//! Recursive queries with one type for each column: the engine requires the first rows and the later ones to have
+//! the same marks too, which identify the source columns that they come from.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -18,10 +18,10 @@ use crate::functions::types::padded::is_padding;
 use crate::plan::comparison::Comparison;
 use portico_core::error::{Error, Kind};
 
-/// The recursive query, whose columns have no marks but how they compare.
+/// Removes the marks from a recursive query's columns, except how they are compared.
 ///
 /// # Errors
-/// `42804` for one whose later rows compare otherwise than the first.
+/// `42804` if later rows are compared differently from the first.
 pub(super) fn of_one_type(query: RecursiveQuery) -> Result<LogicalPlan> {
     let (first, later) = (Arc::clone(query.static_term.schema()), Arc::clone(query.recursive_term.schema()));
     let types = |schema: &DFSchema| -> Vec<Comparison> {
@@ -30,7 +30,7 @@ pub(super) fn of_one_type(query: RecursiveQuery) -> Result<LogicalPlan> {
     };
     let (of_first, of_later) = (types(&first), types(&later));
     for (place, (first, later)) in of_first.iter().zip(&of_later).enumerate() {
-        // A padded text beside another one is that without its blanks.
+        // A padded text beside another one loses its blanks.
         if first != later && !(*first == Comparison::Plain && is_padding(*later)) {
             let message = format!(
                 "recursive query \"{}\" column {} is of one type in its first rows, and of another one in others",

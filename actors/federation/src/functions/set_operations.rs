@@ -1,4 +1,5 @@
-//! Set operations, whose columns are of one type each, as PostgreSQL finds it: the engine takes that of the first query.
+//! Set operations with one type for each column, as PostgreSQL determines it: the engine takes that of the first
+//! query.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,11 +16,11 @@ use crate::functions::types::common_type::admit_texts;
 use crate::functions::types::padded::{Text, as_text, is_literal, is_padded, is_padding};
 use crate::plan::comparison::Comparison;
 
-/// The set operation, whose columns are of one type each.
+/// Gives each column of the set operation one type.
 pub(super) fn of_one_type(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {
         LogicalPlan::Union(union) => {
-            // Its columns are of other types where those of its inputs have become of others.
+            // Its columns have other types if those of its inputs have changed.
             let union = Union::try_new_with_loose_types(union.inputs)?;
             with_texts_of_one_type(with_numbers_of_one_type(with_literals(union)?)?).map(LogicalPlan::Union)
         }
@@ -28,7 +29,7 @@ pub(super) fn of_one_type(plan: LogicalPlan) -> Result<LogicalPlan> {
             join.left = with_wider_numbers(&join)?;
             Ok(LogicalPlan::Join(join))
         }
-        // INTERSECT and EXCEPT: nothing else has NULL equal NULL.
+        // INTERSECT and EXCEPT: only these treat NULLs as equal.
         LogicalPlan::Join(mut join) if join.null_equality == NullEquality::NullEqualsNull => {
             join.left = with_wider_numbers(&join)?;
             for (left, right) in &mut join.on {
@@ -54,7 +55,7 @@ pub(super) fn of_one_type(plan: LogicalPlan) -> Result<LogicalPlan> {
     }
 }
 
-/// The union, whose literals are of the type of what stands at their place in the other queries.
+/// Gives literals the type of the same column in the other queries.
 fn with_literals(union: Union) -> Result<Union> {
     let places = 0..union.schema.fields().len();
     let literals = |place: usize| -> Vec<Option<Expr>> {
@@ -82,7 +83,7 @@ fn with_literals(union: Union) -> Result<Union> {
     Union::try_new_with_loose_types(inputs)
 }
 
-/// The literal as a value of the type of these columns, where they are no texts.
+/// Converts the literal to the type of these columns, unless they are texts.
 fn beside(literal: Expr, others: &[FieldRef]) -> Result<Expr> {
     let types: Vec<ArrowType> = others.iter().map(|field| field.data_type().clone()).collect();
     if let Some(type_) = type_of_literal(&types) {
@@ -102,7 +103,7 @@ fn literal_of(expr: &Expr, plan: &LogicalPlan) -> Option<Expr> {
     matches!(&literal, Expr::Literal(value, _) if value.data_type().is_string() && !value.is_null()).then_some(literal)
 }
 
-/// The query, in the place of whose column stands this value.
+/// Replaces a column of the query by this value.
 fn with_value(plan: &Arc<LogicalPlan>, column: &Expr, value: Expr) -> Result<Arc<LogicalPlan>> {
     let column = column.try_as_col();
     let place = column.and_then(|column| Some((plan.schema().maybe_index_of_column(column)?, column)));
@@ -115,7 +116,7 @@ fn field_of(expr: &Expr, plan: &LogicalPlan) -> Result<FieldRef> {
     expr.to_field(plan.schema()).map(|(_, field)| field)
 }
 
-/// The union, whose exact numbers are of one type at each place.
+/// Gives exact numbers in the same column one type.
 fn with_numbers_of_one_type(union: Union) -> Result<Union> {
     for place in 0..union.schema.fields().len() {
         let types = union.inputs.iter().map(|input| input.schema().field(place).data_type().clone());
@@ -145,7 +146,7 @@ fn as_type(column: Column, to: &ArrowType) -> Expr {
     cast(Expr::Column(column), to.clone()).alias_qualified(relation, name)
 }
 
-/// The first side, whose exact numbers are of the type that those of both sides have in common.
+/// Gives exact numbers of the first side the common type of both sides.
 fn with_wider_numbers(join: &Join) -> Result<Arc<LogicalPlan>> {
     let schema = join.left.schema();
     let mut changed = HashMap::new();
@@ -162,7 +163,7 @@ fn with_wider_numbers(join: &Join) -> Result<Arc<LogicalPlan>> {
     with_columns(&join.left, changed)
 }
 
-/// The union, whose texts are of one type at each place.
+/// Gives texts in the same column one type.
 fn with_texts_of_one_type(union: Union) -> Result<Union> {
     let places = 0..union.schema.fields().len();
     // A literal is seen as one only in the inputs as they are written, so all places are read before one changes.
@@ -187,12 +188,12 @@ fn with_texts_of_one_type(union: Union) -> Result<Union> {
     Union::try_new_with_loose_types(inputs)
 }
 
-/// The type of the texts at `place`, and whether it is padded. `None` if they are of one type already.
+/// Returns the type of the texts at `place`, and whether it is padded; `None` if they have one type already.
 fn type_at(union: &Union, place: usize) -> Option<(Comparison, bool)> {
     let texts: Vec<Text> = union.inputs.iter().map(|input| text_at(input, place)).collect();
     let is_padded = is_padded(&texts)?;
     let first = texts.iter().map(|(how, _)| *how).find(|how| is_padding(*how)).unwrap_or(Comparison::Plain);
-    // Of texts of several lengths none has one.
+    // Texts of several lengths have no common one.
     let how = match first {
         _ if !is_padded => Comparison::Plain,
         first if texts.iter().all(|(how, _)| *how == first) => first,
@@ -229,7 +230,7 @@ fn text_of(expr: &Expr, plan: &LogicalPlan) -> Text {
     (Comparison::handed_on(expr, plan.schema()), is_literal(written.unwrap_or(expr)))
 }
 
-/// What the query is written with at `place`.
+/// Returns the expression of the query at `place`.
 fn written(plan: &LogicalPlan, place: usize) -> Option<&Expr> {
     match plan {
         LogicalPlan::Projection(projection) => match projection.expr.get(place)? {

@@ -1,6 +1,6 @@
-//! Conditions one behind the other. The engine computes both sides of AND and OR for all rows, and makes these of a CASE of
-//! conditions: what stands behind `x <> 0` divides by 0. PostgreSQL leaves open in which turn it computes them, and computes
-//! those of one table as they are written.
+//! Evaluates conditions in order. The engine computes both sides of AND and OR for all rows, and makes these of a
+//! CASE of conditions: a condition after `x <> 0` then divides by 0. PostgreSQL leaves the order undefined, but
+//! computes the conditions of one table as written.
 
 use std::collections::HashSet;
 
@@ -13,14 +13,14 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast as to_type, l
 
 use crate::functions::types::common_type::is_constant;
 
-/// Conditions that another one stands behind, at most.
+/// The maximal number of conditions that guard another one.
 const MOST_BEFORE: usize = 8;
 /// Conditions of a chain that is written by hand: in longer ones each may fail by itself.
 const MOST_LINKS: usize = 64;
-/// Parts of what is said several times.
+/// The maximal number of parts of an expression that is repeated.
 const MOST_PARTS: usize = 64;
 
-/// Functions that have no value for some of what they take.
+/// Functions that fail for some arguments.
 const PARTIAL: &[&str] = &[
     "acos",
     "acosh",
@@ -39,7 +39,7 @@ const PARTIAL: &[&str] = &[
     "without_zone",
 ];
 
-/// The expression, in which what may fail is computed for those rows alone that what stands before it leaves.
+/// Rewrites the expression so that what may fail is computed only for the rows that earlier conditions leave.
 pub(super) fn computed(expr: Expr, schema: &DFSchema) -> EngineResult<Transformed<Expr>> {
     if !may_fail(&expr, schema)? {
         return Ok(Transformed::no(expr));
@@ -55,7 +55,7 @@ pub(super) fn computed(expr: Expr, schema: &DFSchema) -> EngineResult<Transforme
     })
 }
 
-/// Conditions of one chain, of which those that may fail stand behind what guards them.
+/// Puts those conditions of a chain that may fail after their guards.
 fn chain(whole: &Expr, op: Operator, schema: &DFSchema) -> EngineResult<Expr> {
     let links = if op == Operator::And { split_conjunction(whole) } else { split_binary(whole, op) };
     let links: Vec<Expr> =
@@ -72,8 +72,8 @@ fn chain(whole: &Expr, op: Operator, schema: &DFSchema) -> EngineResult<Expr> {
     Ok(joined.unwrap_or_else(|| whole.clone()))
 }
 
-/// Those of the conditions before it, the nearest ones, that speak of no other table than it does: another one's may come
-/// after it.
+/// Returns the conditions before it, the nearest ones, that refer to no other table than it does: a condition on
+/// another table may be evaluated later.
 fn guards<'a>(link: &Expr, before: &'a [Expr]) -> EngineResult<Vec<&'a Expr>> {
     let mut guards = Vec::new();
     if is_alone(link)? || joins(link) {
@@ -142,7 +142,7 @@ fn is_one(case: Case) -> Expr {
     Expr::Case(case).eq(lit(1_i32))
 }
 
-/// The CASE, whose conditions are numbers.
+/// Rewrites a CASE of conditions to one of numbers.
 fn branches(case: Case, schema: &DFSchema) -> Transformed<Expr> {
     let mut answers = case.when_then_expr.iter().map(|(_, then)| then.as_ref()).chain(case.else_expr.as_deref());
     let is_condition = |of: &Expr| of.get_type(schema).is_ok_and(|of| of == ArrowType::Boolean);
@@ -158,7 +158,7 @@ fn may_fail(expr: &Expr, schema: &DFSchema) -> EngineResult<bool> {
     expr.exists(|expr| Ok(is_partial(expr, schema)))
 }
 
-/// Whether it has no value for some rows, by itself.
+/// Returns true if it fails for some rows, by itself.
 fn is_partial(expr: &Expr, schema: &DFSchema) -> bool {
     let is_some_zero = |divisor: &Expr| match divisor {
         Expr::Literal(ScalarValue::Int32(Some(divisor)), _) => *divisor == 0,

@@ -15,12 +15,12 @@ use portico_core::error::{Error, Kind};
 /// A function that is not the engine's.
 #[derive(Debug)]
 pub(super) struct UserDefinedFunction {
-    /// What it is called.
+    /// The function's name.
     pub(super) name: &'static str,
-    /// The types that it computes with, and the one that it answers; `None` for what it does not take.
+    /// Returns the argument types and the result type; `None` for arguments that it does not accept.
     pub(super) types: fn(&[ArrowType]) -> Option<(Vec<ArrowType>, ArrowType)>,
     pub(super) compute: fn(&ScalarFunctionArgs) -> EngineResult<ArrayRef>,
-    /// What to write where it does not take the types.
+    /// The hint if it does not accept the types.
     pub(super) hint: &'static str,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn function(own: &'static UserDefinedFunction) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Function { own, signature: Signature::user_defined(Volatility::Immutable) }))
 }
 
-/// What a call says that PostgreSQL refuses too.
+/// Returns the error for a call that PostgreSQL refuses too.
 pub(super) fn refused(sqlstate: &'static str, message: String) -> DataFusionError {
     external(Error::new(Kind::Rejected, message).sqlstate(sqlstate))
 }
@@ -54,7 +54,7 @@ impl ScalarUDFImpl for Function {
 
     own_signature!();
 
-    /// What it does not take is left as it is, and refused with its type.
+    /// Other types are left as they are, and refused under their name.
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         Ok((self.own.types)(types).map_or_else(|| types.to_vec(), |(taken, _)| taken))
     }

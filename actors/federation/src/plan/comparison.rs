@@ -1,5 +1,5 @@
-//! How values compare that the engine has as text, and PostgreSQL as something else. Each field of a table that has such
-//! values has a mark of it; what would be compared otherwise than there is refused.
+//! How values are compared that are text in the engine, but not in PostgreSQL. Each field of a table with such
+//! values has a mark; comparisons with another result than PostgreSQL's are refused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use portico_core::reply::{self, DataType, TextType};
 /// The key of the mark among a field's metadata.
 const KEY: &str = "portico.comparison";
 
-/// What the mark of padded texts begins with.
+/// The prefix of the mark of padded texts.
 const PADDED: &str = "padded ";
 
 /// How the values of a column compare.
@@ -117,7 +117,7 @@ impl Comparison {
         }
     }
 
-    /// The first of their own that one of them has.
+    /// Returns the first special comparison among them.
     fn of_any<'a>(exprs: impl IntoIterator<Item = &'a Expr>, schema: &DFSchema) -> Self {
         exprs
             .into_iter()
@@ -126,15 +126,15 @@ impl Comparison {
             .unwrap_or(Self::Plain)
     }
 
-    /// The first of these whose literals may be written otherwise than its values are.
+    /// Returns the first of these whose literals may be spelled differently from its values.
     pub(crate) fn spelled(mut among: impl Iterator<Item = Self>) -> Option<Self> {
         among.find(|how| matches!(how, Self::Uuid | Self::Canonical | Self::Own))
     }
 
-    /// A literal that is compared with such values, as they are written.
+    /// Converts a literal to the spelling of the values that it is compared with.
     ///
     /// # Errors
-    /// `22P02` for a text that is no UUID; refuses one of a type that may write it otherwise.
+    /// `22P02` for a text that is not a UUID; refuses a type with several spellings.
     pub(crate) fn literal(self, expr: Expr) -> Result<Expr> {
         let Expr::Literal(value, metadata) = &expr else { return Ok(expr) };
         let text = match (self, value.try_as_str().flatten()) {
@@ -177,7 +177,7 @@ fn refused(expr: &Expr, what: &str) -> DataFusionError {
     external(Error::invalid(message).hint("do it on its own connection, or in a view there"))
 }
 
-/// Refuses values that cannot be told equal.
+/// Refuses values that cannot be compared for equality.
 pub(crate) fn equality(expr: &Expr, schema: &DFSchema, what: &str) -> Result<()> {
     if Comparison::handed_on(expr, schema).is_equality() { Ok(()) } else { Err(refused(expr, what)) }
 }
@@ -187,10 +187,10 @@ pub(crate) fn order(expr: &Expr, schema: &DFSchema, what: &str) -> Result<()> {
     if Comparison::handed_on(expr, schema).is_order() { Ok(()) } else { Err(refused(expr, what)) }
 }
 
-/// The values that are compared with each other, with the texts of UUIDs as a source writes them.
+/// Returns the values to be compared with each other, with UUIDs spelled as a source does.
 ///
 /// # Errors
-/// For what cannot be compared so, and for texts that are no UUIDs.
+/// For values that cannot be compared like this, and for texts that are not UUIDs.
 pub(crate) fn compared(exprs: Vec<Expr>, schema: &DFSchema, by_order: bool) -> Result<Vec<Expr>> {
     let how = exprs.iter().map(|expr| Comparison::handed_on(expr, schema)).collect();
     compared_as(exprs, how, by_order)
@@ -217,10 +217,10 @@ fn compared_as(exprs: Vec<Expr>, how: Vec<Comparison>, by_order: bool) -> Result
     exprs.into_iter().map(|expr| of_literals.literal(expr)).collect()
 }
 
-/// A padded text with its blanks, which count where a pattern is held against it, or its own text is asked for.
+/// Returns a padded text with its blanks, which are significant for patterns and if its text is requested.
 ///
 /// # Errors
-/// For one among others, whose blanks are not known.
+/// For one among others, whose number of blanks is unknown.
 pub(crate) fn filled(expr: Expr, schema: &DFSchema, what: &str) -> Result<Expr> {
     match Comparison::handed_on(&expr, schema) {
         Comparison::Padded(length) if length == 0 || !matches!(expr, Expr::Column(_)) => Err(refused(&expr, what)),
@@ -232,7 +232,7 @@ pub(crate) fn filled(expr: Expr, schema: &DFSchema, what: &str) -> Result<Expr> 
     }
 }
 
-/// What a query answers with, marked with how it compares where it is no column that has a mark.
+/// Marks an expression of a query with its comparison, unless it is a column with a mark.
 pub(crate) fn marked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match mark(&expr, schema) {
         Some(how) => {
@@ -243,8 +243,8 @@ pub(crate) fn marked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-/// Groups, or rows with functions of windows, with such marks, which stand in a list over them: the engine takes an aggregate
-/// with a mark for none.
+/// Adds such marks in a projection over groups or window functions: the engine does not recognise an aggregate with
+/// a mark.
 pub(crate) fn marked_above(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
     let mark = |expr| mark(expr, schema);
     let marks: Vec<Option<Comparison>> = match &plan {
@@ -266,7 +266,7 @@ pub(crate) fn marked_above(plan: LogicalPlan, schema: &DFSchema) -> Result<Logic
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
 }
 
-/// How it compares, where it is no column. How many blanks fill it up is not known.
+/// Returns the comparison of an expression that is not a column. Its number of blanks is unknown.
 fn mark(expr: &Expr, schema: &DFSchema) -> Option<Comparison> {
     let how = match Comparison::handed_on(expr, schema) {
         Comparison::Plain => return None,
@@ -292,10 +292,10 @@ fn canonical(text: &str) -> Result<String> {
     })
 }
 
-/// The text of what has another one as its own: an enum's label, or a UUID.
+/// Returns whether a value has a text of its own: an enum's label, or a UUID.
 ///
 /// # Errors
-/// For types whose text PostgreSQL writes otherwise than results do.
+/// For types whose PostgreSQL text differs from that in results.
 pub(crate) fn text(expr: &Expr, schema: &DFSchema) -> Result<bool> {
     match Comparison::handed_on(expr, schema) {
         Comparison::Plain => Ok(false),
@@ -304,10 +304,10 @@ pub(crate) fn text(expr: &Expr, schema: &DFSchema) -> Result<bool> {
     }
 }
 
-/// Refuses what is no text to PostgreSQL where `function` takes one.
+/// Refuses values that are not text in PostgreSQL where `function` requires text.
 ///
 /// # Errors
-/// For values that the engine has as texts, and PostgreSQL as something else.
+/// For values that are text only in the engine.
 pub(crate) fn is_text(expr: &Expr, schema: &DFSchema, function: &str) -> Result<()> {
     match Comparison::handed_on(expr, schema) {
         Comparison::Plain | Comparison::Padded(_) => Ok(()),
@@ -344,7 +344,7 @@ pub(crate) fn check_comparisons(plan: &LogicalPlan) -> Result<()> {
         LogicalPlan::Join(of) => of.on.iter().try_for_each(|(left, right)| {
             equality(left, of.left.schema(), "a join on")?;
             equality(right, of.right.schema(), "a join on")?;
-            // INTERSECT and EXCEPT: nothing else has NULL equal NULL.
+            // INTERSECT and EXCEPT: only these treat NULLs as equal.
             let is_set = of.null_equality == NullEquality::NullEqualsNull;
             // Of a merged column the engine keeps the first side's type.
             if is_set || of.join_constraint == JoinConstraint::Using {
@@ -381,7 +381,7 @@ fn one_order(aggregates: &[Expr]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to make one of types whose values the engine takes to another type than PostgreSQL does.
+/// Refuses to combine types for which the engine has another common type than PostgreSQL.
 fn one_type(one: &ArrowType, other: &ArrowType, is_mixed: bool, what: &str) -> Result<()> {
     admit_together([one, other].into_iter())?;
     let is_mixed = is_mixed
@@ -396,7 +396,7 @@ fn one_type(one: &ArrowType, other: &ArrowType, is_mixed: bool, what: &str) -> R
     Ok(())
 }
 
-/// Refuses an aggregate that would order or tell apart its values otherwise.
+/// Refuses an aggregate that would order or compare its values differently.
 pub(crate) fn admit_aggregate(call: &AggregateFunction, schema: &DFSchema) -> Result<()> {
     let params = &call.params;
     if matches!(call.func.name(), "min" | "max") {

@@ -18,8 +18,8 @@ use crate::functions::numbers::is_exact;
 use crate::plan::joins::chain::has_subqueries;
 use portico_core::error::{Error, Kind};
 
-/// The same plan, in whose subqueries it is a column that is equal to what the query around them says, where they make groups:
-/// the engine makes its own groups by what is equal, and knows columns alone.
+/// Rewrites correlated subqueries with groups so that a column is compared with the outer query's values: the
+/// engine groups by what is compared, and supports only columns there.
 pub(crate) fn by_columns(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
     let mut fresh = 0;
     plan.transform_down_with_subqueries(|node| {
@@ -74,8 +74,8 @@ fn matched_by_columns(of: Subquery, fresh: &mut usize) -> EngineResult<Subquery>
     Ok(Subquery { subquery: Arc::new(plan.data()?), ..of })
 }
 
-/// The computed value of the subquery's own rows that is equal to what the query around it says alone. An exact number beside
-/// a float is compared as one: several are one float.
+/// Returns the computed value of the subquery's own rows that is compared with a value of the outer query alone. A
+/// decimal compared with a float is converted: several decimals are one float.
 fn matched(own: &Expr, outer: &Expr, schema: &DFSchema) -> Option<Expr> {
     let is_own = !own.column_refs().is_empty() && !own.contains_outer() && !own.is_volatile() && !has_subqueries(own);
     if !(is_own && outer.contains_outer() && outer.column_refs().is_empty() && !has_subqueries(outer)) {
@@ -88,7 +88,7 @@ fn matched(own: &Expr, outer: &Expr, schema: &DFSchema) -> Option<Expr> {
     (!matches!(own, Expr::Column(_))).then(|| own.clone())
 }
 
-/// Refuses those whose conditions cannot be moved to the query around them.
+/// Refuses subqueries whose conditions cannot be moved to the outer query.
 ///
 /// # Errors
 /// `0A000`, with what to write.
@@ -158,8 +158,8 @@ fn check_not_in(listed: &InSubquery) -> EngineResult<()> {
     Err(external(Error::invalid(message).hint(hint)))
 }
 
-/// Refuses different rows of those that a condition chooses other than by the values of columns: the engine tells rows
-/// apart by the columns of the condition too, and they would be several.
+/// Refuses DISTINCT on rows that a condition selects other than by the values of columns: the engine also
+/// distinguishes rows by the columns of the condition, and would return several.
 fn check_distinct(subquery: &LogicalPlan) -> EngineResult<()> {
     let is_chosen_by_others = |plan: &LogicalPlan| {
         plan.exists(|node| {
@@ -178,7 +178,7 @@ fn check_distinct(subquery: &LogicalPlan) -> EngineResult<()> {
     if is_wrong { Err(refused()) } else { Ok(()) }
 }
 
-/// Whether it says what a column is equal to, by the query around it alone.
+/// Returns true if the condition compares a column with a value of the outer query alone.
 fn is_value_of_column(condition: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition else { return false };
     let is = |one: &Expr, other: &Expr| matches!(one, Expr::Column(_)) && other.column_refs().is_empty();
@@ -190,15 +190,15 @@ fn is_value_of_column(condition: &Expr) -> bool {
 enum Rows {
     /// On no other query.
     Own,
-    /// On the row of the query around it: those for which its conditions hold.
+    /// On the row of the outer query: those for which its conditions hold.
     Chosen,
-    /// They are one, which is there also where there are no such rows.
+    /// A single row, which exists even without such rows.
     One,
 }
 
 impl Rows {
     fn from_plan(plan: &LogicalPlan) -> EngineResult<Self> {
-        // What stands in it speaks of what stands beside it.
+        // A nested subquery refers to its siblings.
         if matches!(plan, LogicalPlan::Subquery(_)) {
             return Ok(Self::Own);
         }
@@ -216,7 +216,8 @@ impl Rows {
                     false => Ok(Self::Chosen),
                 }
             }
-            // Beside the aggregates of no rows the engine has NULL for what is the same for all.
+            // For aggregates of no rows the engine returns NULL also for expressions that do not depend on the
+            // rows.
             LogicalPlan::Projection(of) if has(Self::One) => {
                 let is_made = |expr: &Expr| !expr.column_refs().is_empty();
                 if speaks || !of.expr.iter().all(is_made) { Err(refused()) } else { Ok(Self::One) }

@@ -1,6 +1,6 @@
-//! How many rows sources expect to send. A source takes up to milliseconds to say so of a join, most of the time that a plan
-//! takes; so what it said is remembered for a short while. An estimate decides in which order tables are read and never
-//! what is answered, and each statement is asked for as its caller.
+//! The sources' estimates of row counts. A source takes up to milliseconds to estimate a join, most of the planning
+//! time; so estimates are cached for a short while. They only determine the order in which tables are read, never
+//! the result, and each statement is estimated with its caller's rights.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const MOST: usize = 4_096;
 /// Groups that are kept for several leaves that read them, at most.
 const MOST_KEPT: f64 = 50_000.0;
 
-/// What sources said lately, by the caller, the connection and the statement.
+/// Recent estimates, by the caller, the connection and the statement.
 #[derive(Debug)]
 pub(crate) struct Estimates(Cache<KeyedHash, (Instant, u64)>);
 
@@ -35,7 +35,7 @@ impl Default for Estimates {
     }
 }
 
-/// Whom the sources are asked for, and until when.
+/// The caller and the deadline of estimates.
 pub(crate) struct Estimating<'a> {
     pub(crate) estimates: &'a Estimates,
     pub(crate) principal: &'a str,
@@ -44,15 +44,15 @@ pub(crate) struct Estimating<'a> {
 }
 
 impl Estimating<'_> {
-    /// Those of these groups that are so few that all of them are fetched and kept rather than made once more for each
-    /// leaf that reads them.
+    /// Returns those of these groups that are so few that they are all fetched and kept, rather than computed again
+    /// for each leaf that reads them.
     pub(crate) async fn small(&self, groups: Vec<SharedGroups>) -> Vec<SharedGroups> {
         join_all(groups.iter().map(|groups| self.expect(groups.leaf()))).await;
         groups.into_iter().filter(|groups| groups.leaf().expected().is_some_and(|rows| rows <= MOST_KEPT)).collect()
     }
 
-    /// Asks the sources how many rows they expect to send, where there is more than one side to choose from; and how many
-    /// there are without conditions where that tells in which order to join.
+    /// Asks the sources for estimates if there is more than one side to choose from; and for the number of rows
+    /// without conditions if that determines the join order.
     pub(crate) async fn all(&self, leaves: &[Arc<LeafTable>], is_chosen: bool) {
         if leaves.len() < 2 {
             return;
@@ -101,7 +101,7 @@ impl Estimating<'_> {
     }
 }
 
-/// The first value of the first row. It is read to its end: what is left unread is cancelled at its source.
+/// Returns the first value of the first row. Reads to the end: unread rows would be cancelled at the source.
 async fn first(mut results: Results) -> Option<String> {
     let mut first = None;
     while let Some(part) = results.next().await {

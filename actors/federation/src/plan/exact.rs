@@ -1,5 +1,5 @@
-//! Exact numbers without a bound. Whoever computes with them or compares them sees 38 digits, ten of them behind the
-//! point; where a column is only handed on, up to the result, it stays the text that its source has for it.
+//! Unbounded exact numbers. Computations and comparisons use 38 digits, ten of them fractional; a column that is
+//! only passed on to the result stays the source's text.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, TableScan, Tab
 
 use crate::tables::table::Table;
 
-/// The plan in which such columns are text as far as nobody looks at them.
+/// Keeps such columns as text as far as no expression uses them.
 pub(crate) fn keep_digits(plan: LogicalPlan) -> Result<LogicalPlan> {
     let all = vec![true; plan.schema().fields().len()];
     visit(plan, &all)
 }
 
-/// `handed_on` says of each column of `plan` whether nothing above looks at it.
+/// `handed_on` says for each column of `plan` that no node above uses its value.
 fn visit(plan: LogicalPlan, handed_on: &[bool]) -> Result<LogicalPlan> {
     match &plan {
         LogicalPlan::TableScan(scan) => scanned(scan, handed_on).map(|scan| scan.unwrap_or(plan)),
@@ -67,8 +67,7 @@ fn is_column(expr: &Expr) -> bool {
     }
 }
 
-/// The columns that an expression looks at, and not only at whether they are NULL. Whose text it asks for, it has from
-/// the source.
+/// Returns the columns that an expression uses, other than to test for NULL. A cast to text uses the source's text.
 fn columns(expr: &Expr) -> Vec<Column> {
     let mut columns = Vec::new();
     // It never fails.
@@ -88,7 +87,7 @@ fn columns(expr: &Expr) -> Vec<Column> {
     columns
 }
 
-/// Takes note that these expressions look at their columns.
+/// Marks the columns of these expressions as used.
 fn look_at(exprs: &[&Expr], schema: &DFSchema, handed_on: &mut [bool]) {
     let looked: HashSet<usize> = (exprs.iter())
         .flat_map(|expr| columns(expr))
@@ -99,7 +98,7 @@ fn look_at(exprs: &[&Expr], schema: &DFSchema, handed_on: &mut [bool]) {
     }
 }
 
-/// What is handed on of each side of a join.
+/// Returns which columns of each side of a join are passed on.
 fn sides(join: &Join, handed_on: &[bool]) -> (Vec<bool>, Vec<bool>) {
     let (left, right) = (join.left.schema().fields().len(), join.right.schema().fields().len());
     let of = |from: usize, length: usize| (0..length).map(|at| handed_on.get(from + at) == Some(&true)).collect();
@@ -110,7 +109,7 @@ fn sides(join: &Join, handed_on: &[bool]) -> (Vec<bool>, Vec<bool>) {
     }
 }
 
-/// The scan with the columns as text that nobody looks at; `None` where there are none.
+/// Returns the scan with unused columns as text; `None` if there are none.
 fn scanned(scan: &TableScan, handed_on: &[bool]) -> Result<Option<LogicalPlan>> {
     let provider = source_as_provider(&scan.source)?;
     let Some(table) = (provider.as_ref() as &dyn std::any::Any).downcast_ref::<Table>() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! What `EXPLAIN` answers: the plan line by line, with what each source is sent.
+//! The result of `EXPLAIN`: the plan line by line, with the statements sent to the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::plan::columns::labels;
 use crate::run::leaf::Leaf;
 use portico_core::error::Result;
 
-/// The one column, as PostgreSQL calls it.
+/// The only column, under PostgreSQL's name.
 pub(crate) fn schema() -> Schema {
     Schema::new(vec![Field::new("QUERY PLAN", DataType::Utf8, false)])
 }
@@ -23,10 +23,10 @@ pub(crate) fn plan(plan: &dyn ExecutionPlan) -> RecordBatch {
     lines(&displayable(plan).indent(false).to_string(), plan)
 }
 
-/// The plan after it has run, with what each part of it did.
+/// Returns the plan after it has run, with statistics of each part.
 ///
 /// # Errors
-/// What fails while it runs.
+/// An error while it runs.
 pub(crate) async fn analyzed(
     plan: &Arc<dyn ExecutionPlan>,
     batches: impl Stream<Item = Result<RecordBatch>>,

@@ -1,5 +1,5 @@
-//! Until when a statement is planned and run. What computes without giving others their turn looks at it by itself: a task
-//! that is cancelled ends only where it waits.
+//! The deadline of a statement's planning and execution. Code that computes without yielding checks it itself: a
+//! cancelled task ends only when it awaits.
 
 use std::any::Any;
 use std::time::Instant;
@@ -58,8 +58,8 @@ impl ExtensionOptions for PlanDeadline {
     }
 }
 
-/// The plan, whose joins look at the deadline where they look at their conditions: those that keep no rows would do so
-/// for as long as they have rows to look at.
+/// Makes joins check the deadline when they evaluate their conditions: a join that finds no rows would otherwise
+/// run as long as it has input.
 pub(crate) fn in_joins(plan: LogicalPlan, deadline: Deadline) -> Result<LogicalPlan> {
     let function = ScalarUDF::new_from_impl(InTime {
         until: deadline.instant(),

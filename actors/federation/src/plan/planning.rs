@@ -1,4 +1,4 @@
-//! From the text to the plan that runs: names, types, what goes to the sources, and in which order.
+//! From the text to the physical plan: names, types, pushdown, and the order of joins.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,30 +41,29 @@ use crate::statement::{Deadline, Statement};
 use crate::tables::catalog::{Tables, named};
 use portico_core::error::{Error, Result};
 
-/// What is to be run.
+/// A plan to run.
 pub(crate) struct Planned {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     /// The columns of its rows, with the marks of where they come from.
     pub(crate) schema: Schema,
     pub(crate) explain: Option<Explain>,
-    /// What it runs with.
+    /// The context that it runs with.
     pub(crate) context: TaskContext,
     /// The same for a plan of less memory.
     pub(crate) low_memory: LowMemoryPlan,
 }
 
-/// Makes a plan whose joins sort both sides and write down what does not fit: the engine's hash joins hold one side in
-/// memory.
+/// Makes a plan whose joins sort both sides and spill to disk: the engine's hash joins keep one side in memory.
 pub(crate) struct LowMemoryPlan {
     pushed: LogicalPlan,
     state: SessionState,
 }
 
-/// Rows that go through such a plan at once: some batches of each sort are in memory at the same time.
+/// The batch size of such a plan: some batches of each sort are in memory at the same time.
 const LOW_MEMORY_BATCH: usize = 512;
 
 impl LowMemoryPlan {
-    /// The plan, and what it runs with.
+    /// Returns the plan, and the context that it runs with.
     pub(crate) async fn plan(mut self) -> Result<(Arc<dyn ExecutionPlan>, TaskContext)> {
         let config = self.state.config().clone();
         let rows = config.batch_size().min(LOW_MEMORY_BATCH);
@@ -116,12 +115,12 @@ pub(crate) async fn plan(
     let pushed = order::by_estimates(pushed).and_then(unique::names).and_then(negative_zero::as_one);
     let pushed = pushed.and_then(|pushed| plan_deadline::in_joins(pushed, deadline)).map_err(engine_error)?;
     let rows = bounded_text::batch_size(&pushed).map_err(engine_error)?.min(state.config().batch_size());
-    // Views are planned: nobody else has it any more.
+    // Views are planned: this is the only reference left.
     let mut state = Arc::unwrap_or_clone(state);
     if rows != state.config().batch_size() {
         *state.config_mut() = state.config().clone().with_batch_size(rows);
     }
-    let run = unordered::in_order(&pushed, &mut state).await.map_err(engine_error)?;
+    let run = unordered::in_order(&pushed, &mut state).await.map_err(|error| written.failure(error))?;
     let schema = marked(run.schema().fields(), planned.fields(), &optimized);
     Ok(Planned {
         plan: run,
@@ -132,7 +131,7 @@ pub(crate) async fn plan(
     })
 }
 
-/// The plan with what goes to the sources, whose leaves know how many rows to expect.
+/// Returns the plan with its pushed-down parts, whose leaves have estimates of their rows.
 async fn pushed(
     plan: &LogicalPlan,
     connections: &Arc<dyn Connections>,
@@ -169,8 +168,7 @@ fn admit(columns: &Fields) -> Result<()> {
     }
 }
 
-/// The plan whose sorts write down what does not fit also where only their first rows are wanted: the engine keeps
-/// these in memory.
+/// Makes sorts spill to disk even if only their first rows are needed: the engine keeps these in memory.
 fn sort_whole(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPlan>> {
     plan.transform_up(|node| {
         let Some((sort, fetch)) = node.downcast_ref::<SortExec>().and_then(|sort| Some((sort, sort.fetch()?))) else {
@@ -186,7 +184,7 @@ fn sort_whole(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPla
     .data()
 }
 
-/// The plan whose leaves keep no rows for each other.
+/// Makes leaves not keep rows for each other.
 fn none_kept(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPlan>> {
     plan.transform_up(|node| {
         let alone = node.downcast_ref::<Leaf>().filter(|leaf| leaf.is_shared()).map(Leaf::alone);
@@ -195,14 +193,15 @@ fn none_kept(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPlan
     .data()
 }
 
-/// The plan whose merging joins look at conditions over columns that may be NULL: the engine has a row there that finds none.
+/// Marks the columns in the conditions of merge joins as nullable: the engine evaluates them for rows without a
+/// partner too.
 fn may_be_null(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPlan>> {
     plan.transform_up(|node| {
         let join = node.downcast_ref::<SortMergeJoinExec>();
         let Some((join, filter)) = join.and_then(|join| Some((join, join.filter().as_ref()?))) else {
             return Ok(Transformed::no(node));
         };
-        // It keeps the rows of both sides that find none beside what is counted.
+        // It keeps unmatched rows of both sides outside of the counted memory.
         if join.join_type() == JoinType::Full {
             return resources_err!("a full join with a condition beside its keys");
         }
@@ -218,7 +217,7 @@ fn may_be_null(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPl
     .data()
 }
 
-/// The columns of what is run, with the names of what was planned, and the marks of the tables that hand them on.
+/// Returns the schema of the result: the planned names, and the marks of the tables that pass columns on.
 fn marked(run: &Fields, planned: &Fields, optimized: &LogicalPlan) -> Schema {
     let marked = run.iter().zip(planned).enumerate().map(|(place, (run, planned))| {
         Field::clone(run).with_name(labels::shown(planned.name())).with_metadata(origin::marks(optimized, place))
@@ -226,7 +225,7 @@ fn marked(run: &Fields, planned: &Fields, optimized: &LogicalPlan) -> Schema {
     Schema::new(marked.collect::<Fields>())
 }
 
-/// The logical plan of what is written, of its first rows alone where it may have no more than `most`.
+/// Makes the logical plan of a statement, limited to `most` rows.
 async fn logical(
     parsed: Parsed,
     written: &Written,
@@ -244,8 +243,7 @@ async fn logical(
     }
 }
 
-/// The plan with values in the places of its parameters: what the same literal would be, and NULL of the type that is
-/// inferred for it.
+/// Replaces the parameters of a plan by values: the value of the same literal, and NULL of the inferred type.
 fn with_values(plan: LogicalPlan, values: Vec<ScalarValue>) -> EngineResult<LogicalPlan> {
     if values.is_empty() {
         return Ok(plan);

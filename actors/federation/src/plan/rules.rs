@@ -24,8 +24,8 @@ struct Where {
 /// Names and literals that the condition of one node may speak of.
 const MOST_SAID: usize = 50_000;
 
-/// Refuses a condition that would grow beyond what is planned: one on a column is put as one on what the column is made of,
-/// which may say another one twice, and so on.
+/// Refuses a condition that would grow beyond the limit: a condition on a column is rewritten to the column's
+/// expression, which may repeat another column, and so on.
 fn check_size(plan: &LogicalPlan) -> Result<()> {
     let LogicalPlan::Filter(filter) = plan else { return Ok(()) };
     let sizes: Vec<usize> = match filter.input.as_ref() {
@@ -54,8 +54,8 @@ fn check_size(plan: &LogicalPlan) -> Result<()> {
     Err(external(Error::new(Kind::TooLarge, message).hint(hint)))
 }
 
-/// The plan, in whose condition each literal stands to the right of what it is compared with. To the engine `x = 1 AND 1 = x`
-/// is never true, and of `x >= 1 AND 1 < x` it keeps the first.
+/// Puts the literals of a condition on the right side of comparisons. The engine treats `x = 1 AND 1 = x` as always
+/// false, and of `x >= 1 AND 1 < x` it keeps the first.
 fn turned(plan: LogicalPlan) -> Result<LogicalPlan> {
     let LogicalPlan::Filter(mut filter) = plan else { return Ok(plan) };
     filter.predicate = filter
@@ -107,10 +107,10 @@ impl OptimizerRule for Where {
     }
 }
 
-/// Puts a condition on a column as one on what the column is made of.
+/// Rewrites a condition on a column to the column's expression.
 const PUSH_DOWN_FILTER: &str = "push_down_filter";
 
-/// What the rules are for that are not for all plans.
+/// The conditions for rules that do not apply to all plans.
 const FOR: [(&str, fn(&LogicalPlan) -> bool); 2] = [
     // Makes joins of `FROM a, b WHERE a.x = b.x`. It takes every chain of joins apart, and looks at each table with each
     // condition: with a hundred tables for seconds.

@@ -1,5 +1,5 @@
-//! Expressions in a source's SQL, as far as they mean the same there as in the engine: what is not listed here is
-//! not written.
+//! Renders expressions in a source's SQL, as far as they have the same meaning there as in the engine: what is not
+//! listed here is not pushed down.
 
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DFSchema, ScalarValue};
@@ -20,7 +20,7 @@ const MOST_LISTED: usize = 1000;
 const MOST_OCTETS: usize = 256 << 10;
 const MOST_NESTED: usize = 64;
 
-/// Brackets inside each other, also where they are those of a literal.
+/// Returns the nesting depth of parentheses, including those within literals.
 fn nested(sql: &str) -> usize {
     let (mut depth, mut most) = (0_usize, 0);
     for octet in sql.bytes() {
@@ -55,14 +55,14 @@ fn chain(whole: &Expr, op: Operator, write: impl Fn(&Expr) -> Option<String>) ->
     Some(format!("({})", links.join(&format!(" {op} "))))
 }
 
-/// An equality as the source tells it.
+/// An equality in the source's SQL.
 struct Equality {
     sql: String,
     /// Whether it holds exactly where it does for the engine, and not also elsewhere.
     exact: bool,
 }
 
-/// What the names of an expression stand for.
+/// What the names of an expression refer to.
 pub(super) struct NameScope<'a> {
     pub(super) dialect: &'static Pushdown,
     pub(super) outputs: &'a [Output],
@@ -74,7 +74,7 @@ impl<'a> NameScope<'a> {
         Some(Self { dialect: select.dialect?, outputs: &select.outputs, schema })
     }
 
-    /// The column that `expr` is, if it is nothing else.
+    /// Returns the column that `expr` is, if it is a plain column.
     pub(super) fn column(&self, expr: &Expr) -> Option<&'a Output> {
         match expr {
             Expr::Column(column) => self.outputs.get(self.schema.index_of_column(column).ok()?),
@@ -100,7 +100,8 @@ impl<'a> NameScope<'a> {
         })
     }
 
-    /// The equality of a text with literals, where its column's own collation tells it or at least finds no less equal.
+    /// Renders the equality of a text with literals, if its column's own collation decides it or at least finds all
+    /// equals.
     fn equality_at_source(&self, expr: &Expr) -> Option<Equality> {
         let raw = |expr: &Expr| self.column(expr)?.comparable(self.dialect);
         let (column, values, is_list) = match expr {
@@ -115,7 +116,7 @@ impl<'a> NameScope<'a> {
         let mut exact = column.exact;
         let literal = |value: &Expr| {
             let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = value else { return None };
-            // The padded value has no blank at its end, and is equal to one that has.
+            // The padded value has no trailing blank, and equals one that has.
             exact &= column.type_ != Type::Padded || !text.ends_with(' ');
             (self.dialect.literal)(text, column.type_)
         };
@@ -189,7 +190,7 @@ impl<'a> NameScope<'a> {
         Some(Rendered { sql: format!("CAST({sql} AS {name})"), type_ })
     }
 
-    /// What is only asked for being NULL.
+    /// Renders an expression that is only tested for NULL.
     fn any(&self, expr: &Expr) -> Option<String> {
         match self.column(expr) {
             Some(output) => Some(output.sql.clone()),
@@ -266,7 +267,7 @@ impl<'a> NameScope<'a> {
                 }
                 (left.type_.is_whole() && left.type_ == right.type_ && (self.dialect.does)(left.type_, Use::Compute))
                     .then_some(())?;
-                // In their own types, the source refuses what does not fit.
+                // In their own types, the source fails on overflow.
                 let (one, other) = (self.cast(&left.sql, left.type_)?, self.cast(&right.sql, right.type_)?);
                 Some(Rendered { sql: format!("({} {sign} {})", one.sql, other.sql), type_: left.type_ })
             }
@@ -303,7 +304,7 @@ impl<'a> NameScope<'a> {
     }
 }
 
-/// What both sides understand alike of a type of the engine.
+/// Returns the common type of both sides for a type of the engine.
 pub(crate) fn type_of(type_: &ArrowType) -> Option<Type> {
     use arrow_schema::TimeUnit;
     Some(match type_ {

@@ -12,19 +12,20 @@ use crate::functions::numbers;
 use crate::tables::table::UNBOUNDED;
 use portico_sources::pushdown::{Type, Use};
 
-/// Digits that values have at most whose total has room: as many values as a table can have add 19.
+/// The maximal digits of values whose total has room: as many values as a table can have add 19.
 const MOST_DIGITS: u8 = numbers::DIGITS - 19;
 
-/// The groups that a source makes. Behind the planned columns stands the number of values of each average, in
+/// The groups that a source computes. The planned columns are followed by the number of values of each average, in
 /// their order.
 pub(super) struct Groups {
     pub(super) select: Select,
     averages: Vec<Average>,
 }
 
-/// An average. A source gives the total and the number of values: its own quotient has other digits than the engine's.
+/// An average. A source returns the total and the number of values: its own quotient has other digits than the
+/// engine's.
 struct Average {
-    /// The place of the average, where the total stands.
+    /// The index of the average, which contains the total.
     place: usize,
     /// Digits of the total behind the point.
     scale: i8,
@@ -36,7 +37,7 @@ impl Groups {
         self.averages.is_empty()
     }
 
-    /// What the source gives, where these columns are planned.
+    /// Returns the fields that the source returns for these planned columns.
     pub(super) fn fields(&self, planned: &Schema) -> Schema {
         let mut fields: Vec<FieldRef> = planned.fields().to_vec();
         for Average { place, scale } in &self.averages {
@@ -52,7 +53,7 @@ impl Groups {
         Schema::new(fields)
     }
 
-    /// The planned columns over what the source gives.
+    /// Returns the planned columns as expressions over the source's columns.
     pub(super) fn columns(&self, given: &[Expr]) -> Vec<Expr> {
         let number = ArrowType::Decimal128(numbers::DIGITS, 0);
         let (planned, counts) = given.split_at(given.len().saturating_sub(self.averages.len()));
@@ -106,7 +107,7 @@ struct Called<'a> {
     name: &'a str,
     argument: &'a Expr,
     distinct: bool,
-    /// What it returns to the engine.
+    /// The type that the engine gets.
     planned: Type,
 }
 
@@ -167,8 +168,8 @@ impl<'a> Called<'a> {
         Some((output(sum.sql, total), scale, output(self.counted(scope)?, Type::BigInt)))
     }
 
-    /// The number of values. Those of a constant, or a column that is never NULL, need not be counted by themselves; any other
-    /// expression is computed, for it may fail.
+    /// Renders the number of values. Those of a constant, or of a column that is never NULL, need not be counted
+    /// separately; any other expression is evaluated, since it may fail.
     fn counted(&self, scope: &NameScope<'_>) -> Option<String> {
         if matches!(self.argument, Expr::Literal(value, _) if !value.is_null()) {
             return Some("COUNT(*)".to_owned());

@@ -1,6 +1,6 @@
-//! What of a plan its sources do themselves. One pass over the optimised plan finds the largest parts that one
-//! source can do (`relations`), renders each as one SELECT (`select`, `expressions`), and puts a leaf in its place
-//! that gives the same columns; the plan above does not change. What cannot be rendered stays with the engine.
+//! Pushes parts of a plan down to its sources. One pass over the optimised plan finds the largest parts that one
+//! source can execute (`relations`), renders each as one SELECT (`select`, `expressions`), and replaces it by a
+//! leaf with the same columns; the plan above does not change. What cannot be rendered stays with the engine.
 
 mod expressions;
 mod groups;

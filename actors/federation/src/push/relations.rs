@@ -39,7 +39,7 @@ pub(crate) struct Pushing {
     shared: Vec<SharedGroups>,
 }
 
-/// What became of a part of a plan.
+/// The result for a part of a plan.
 enum PlanPart {
     /// One source does all of it.
     Source(Select),
@@ -52,10 +52,10 @@ impl Pushing {
         Self { connections, pushes, deadline, leaves: Vec::new(), shared: Vec::new() }
     }
 
-    /// Groups that several leaves of `plan` would be made of, each from a statement of its own.
+    /// Returns the groups that several leaves of `plan` would read, each from a statement of its own.
     ///
     /// # Errors
-    /// What the engine says of a plan that it made itself.
+    /// The engine's errors for a plan that it made itself.
     pub(crate) fn repeated(&self, plan: &LogicalPlan) -> Result<Vec<SharedGroups>> {
         if !shared::has_several_groupings(plan) {
             return Ok(Vec::new());
@@ -125,7 +125,7 @@ impl Pushing {
         self.above(plan, parts)
     }
 
-    /// The node with the engine, over what became of its inputs.
+    /// Returns the node for the engine, over the results of its inputs.
     fn above(&mut self, plan: &LogicalPlan, parts: Vec<PlanPart>) -> Result<PlanPart> {
         let schemas: Vec<DFSchemaRef> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
         let inputs = parts.into_iter().zip(&schemas).map(|(part, schema)| self.engine(part, schema));
@@ -135,7 +135,7 @@ impl Pushing {
         Ok(PlanPart::Engine(plan.data))
     }
 
-    /// What the source can tell of a filter goes to it; the rest stays above.
+    /// Pushes down the conditions of a filter that the source can evaluate; the rest stays above.
     fn filter(&mut self, filter: &Filter, select: Select) -> Result<PlanPart> {
         let schema = filter.input.schema();
         let select = select.wrapped();
@@ -189,7 +189,7 @@ impl Pushing {
         Ok(Some(Select { limit: scan.fetch.filter(|_| self.pushes), ..select }))
     }
 
-    /// The part as a plan of the engine: a leaf under a projection that gives its columns their names back.
+    /// Returns the part as a plan of the engine: a leaf under a projection that restores the columns' names.
     fn engine(&mut self, part: PlanPart, schema: &DFSchemaRef) -> Result<LogicalPlan> {
         let select = match part {
             PlanPart::Engine(plan) => return Ok(plan),
@@ -211,7 +211,7 @@ impl Pushing {
         LeafTable::new(select, schema, Arc::clone(&self.connections), self.deadline)
     }
 
-    /// The groups, with what is left of them for the engine.
+    /// Returns the groups, with the rest of the computation for the engine.
     fn groups(&mut self, aggregate: &Aggregate, groups: Groups) -> Result<PlanPart> {
         let fields = groups.fields(aggregate.schema.as_arrow());
         let select = groups.select.clone().grouping(fields.clone());
@@ -228,7 +228,7 @@ fn columns_of(plan: &LogicalPlan) -> Vec<Expr> {
     plan.schema().columns().into_iter().map(Expr::Column).collect()
 }
 
-/// What these expressions make of `plan`, under the names of `schema`.
+/// Projects these expressions over `plan`, under the names of `schema`.
 fn named(exprs: Vec<Expr>, plan: LogicalPlan, schema: &DFSchemaRef) -> Result<LogicalPlan> {
     let named = (exprs.into_iter().zip(schema.iter()))
         .map(|(expr, (qualifier, field))| expr.alias_qualified(qualifier.cloned(), field.name()));
@@ -236,7 +236,7 @@ fn named(exprs: Vec<Expr>, plan: LogicalPlan, schema: &DFSchemaRef) -> Result<Lo
     Ok(LogicalPlan::Projection(projection))
 }
 
-/// A node that its input's source does with it, or the one source of both its inputs.
+/// Returns a node that is pushed down together with its input, or to the one source of both its inputs.
 fn pushed(plan: &LogicalPlan, parts: &[PlanPart]) -> Option<Select> {
     match (plan, parts) {
         (LogicalPlan::SubqueryAlias(_), [PlanPart::Source(select)]) => Some(select.clone()),
@@ -267,7 +267,7 @@ fn pushed(plan: &LogicalPlan, parts: &[PlanPart]) -> Option<Select> {
     }
 }
 
-/// What a source can leave out, although the engine does the node too: rows beyond a limit.
+/// Returns what a source can leave out although the engine executes the node too: rows beyond a limit.
 fn fewer(plan: &LogicalPlan, select: &Select) -> Option<Select> {
     match plan {
         LogicalPlan::Limit(limit) => limited(select, most(limit)?),
@@ -310,7 +310,7 @@ fn project(projection: &Projection, select: &Select) -> Option<Select> {
         Some(output) => Some(output.clone()),
         None => {
             let rendered = scope.render(expr)?;
-            // What it is to the engine, digit for digit.
+            // The same type as in the engine, digit for digit.
             (type_of(&expr.get_type(schema).ok()?)? == rendered.type_).then_some(())?;
             Some(Output { sql: rendered.sql, raw: None, type_: Some(rendered.type_), unique: false })
         }

@@ -1,5 +1,5 @@
-//! One SELECT on one connection, in its parts. Columns are told apart by their places, so that no alias and no name
-//! that comes twice can mean another one.
+//! One SELECT on one connection, in its parts. Columns are identified by position, so that aliases and duplicate
+//! names cannot be confused.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct Select {
     pub(super) distinct: bool,
     pub(super) order: Vec<String>,
     pub(super) limit: Option<usize>,
-    /// The groupings that its rows are made of, from within; those below a join are left out.
+    /// The groupings that its rows come from, innermost first; those below a join are left out.
     pub(super) groupings: Vec<Arc<Grouping>>,
 }
 
@@ -36,13 +36,13 @@ pub(crate) struct Grouping {
 /// A column of a SELECT.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
-    /// An expression over what is in FROM.
+    /// An expression over the FROM clause.
     pub(super) sql: String,
-    /// The same as it is at the source, without what makes the engine's comparison of it.
+    /// The expression in the source's own form, without the conversion for the engine's comparisons.
     pub(super) raw: Option<Raw>,
-    /// What both sides understand alike; absent for what is only handed on.
+    /// The common type of both sides; absent for a column that is only passed on.
     pub(super) type_: Option<Type>,
-    /// Whether no value of it comes twice.
+    /// Whether its values are unique.
     pub(super) unique: bool,
 }
 
@@ -57,14 +57,14 @@ pub(super) struct Raw {
 }
 
 impl Output {
-    /// It as it is at the source, where equality there is the engine's, or at least misses none of its equals.
+    /// Returns the raw form, if the source's equality is the engine's, or at least finds all its equals.
     pub(super) fn comparable(&self, dialect: &Pushdown) -> Option<&Raw> {
         self.raw.as_ref().filter(|raw| raw.exact || dialect.equality_is_wider)
     }
 }
 
 impl Select {
-    /// These columns of what stands in `from`, without further parts.
+    /// Selects these columns from `from`, without further clauses.
     pub(super) fn over(
         connection: usize,
         dialect: Option<&'static Pushdown>,
@@ -107,7 +107,7 @@ impl Select {
         is_plain.then(|| Self { filters: Vec::new(), order: Vec::new(), ..self.clone() })
     }
 
-    /// Whether no value of the column at `place` comes twice.
+    /// Returns true if the values of the column at `place` are unique.
     pub(crate) fn is_unique(&self, place: usize) -> bool {
         self.outputs.get(place).is_some_and(|output| output.unique)
     }
@@ -117,7 +117,7 @@ impl Select {
         self.group.is_none() && !self.distinct && self.limit.is_none()
     }
 
-    /// A SELECT of all columns of this one, which further parts can be added to.
+    /// Returns a SELECT of all columns of this one, to which further clauses can be added.
     pub(super) fn wrapped(self) -> Self {
         if self.is_open() { self } else { self.nested() }
     }
@@ -187,13 +187,13 @@ impl Select {
         text
     }
 
-    /// What both sides understand of the column at `place`.
+    /// Returns the common type of the column at `place`.
     pub(crate) fn type_at(&self, place: usize) -> Option<Type> {
         self.outputs.get(place)?.type_
     }
 
-    /// The same rows as far as the column at `place` is among the values of `type_` that are bound to `parameter`, and
-    /// maybe some more; `None` where the source cannot tell.
+    /// Restricts the rows to those whose column at `place` is among the values of `type_` bound to `parameter`, and
+    /// possibly some more; `None` if the source cannot.
     pub(crate) fn among(self, place: usize, parameter: &str, type_: Type) -> Option<Self> {
         let dialect = self.dialect?;
         let mut select = self.wrapped();
@@ -206,7 +206,7 @@ impl Select {
         Some(select)
     }
 
-    /// The same rows as far as the column at `place` lies between two literals of its type, where there are such.
+    /// Restricts the rows to those whose column at `place` is between two literals of its type, if given.
     pub(crate) fn between(self, place: usize, least: Option<&str>, most: Option<&str>) -> Option<Self> {
         let literal = self.dialect?.literal;
         let mut select = self.wrapped();

@@ -1,5 +1,5 @@
-//! Groups that several parts of a statement read, such as those of a common table expression that is named twice: their
-//! source makes them once.
+//! Groups that several parts of a statement read, such as those of a common table expression that is named twice:
+//! their source computes them once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ pub(crate) struct SharedGroups {
 }
 
 impl SharedGroups {
-    /// What the source is asked.
+    /// Returns the leaf that queries the source.
     pub(crate) fn leaf(&self) -> &LeafTable {
         &self.leaf
     }
 
-    /// What a leaf of `select` reads of them; `None` where it is of other groups.
+    /// Returns what a leaf of `select` reads of them; `None` if it has other groups.
     pub(super) fn part(&self, select: &Select) -> Option<SharedPart> {
         if !self.select.makes_the_groups_of(select) {
             return None;

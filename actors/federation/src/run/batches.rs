@@ -13,7 +13,7 @@ use portico_core::reply::{Batch, Part, Results};
 /// Octets of one batch, give or take a row.
 const BATCH_OCTETS: usize = 256 * 1024;
 
-/// A value such as an infinite date. It cannot be cast away here: the engine would cast what it has already.
+/// A value such as an infinite date. A cast is no remedy: the engine would cast what it has already.
 fn no_form(error: Error) -> Error {
     error.hint("leave such values out with WHERE, or let a view of that connection make text of them")
 }
@@ -39,7 +39,7 @@ struct Gathering {
     most: usize,
     rows: usize,
     octets: usize,
-    /// A part of which some rows are left.
+    /// A part with remaining rows.
     pending: Option<(Box<dyn Batch>, usize)>,
     ended: bool,
 }

@@ -1,5 +1,5 @@
-//! Aggregates that keep every value until their group is whole. The engine counts what it keeps, and not the copies that are
-//! on their way: what is written down and read again, and what is handed on.
+//! Aggregates that keep every value until their group is complete. The engine counts what it keeps, but not the
+//! copies in transit: spilled values that are read again, and those passed on.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -37,7 +37,7 @@ pub(crate) const COUNT_BUFFERED_VALUES: Wrap = Wrap {
     },
 };
 
-/// The columns whose values are gathered, each as often as it is held besides.
+/// Returns the columns whose values are collected, each as often as it is held in addition.
 fn buffered(aggregate: &AggregateExec) -> Vec<usize> {
     let calls = aggregate.aggr_expr().iter().filter(|call| {
         let name = call.fun().name();
@@ -51,10 +51,10 @@ fn buffered(aggregate: &AggregateExec) -> Vec<usize> {
     columns.collect()
 }
 
-/// What is counted of the values of one aggregate, by its part, until all groups of that were read.
+/// The memory counted for the values of an aggregate, by partition, until all its groups were read.
 type Held = Arc<Mutex<HashMap<usize, MemoryReservation>>>;
 
-/// Gives back what was counted, once the groups are read.
+/// Frees the counted memory once the groups are read.
 #[derive(Debug)]
 struct Release {
     input: Arc<dyn ExecutionPlan>,

@@ -1,6 +1,6 @@
-//! Parts of a plan that begin when their first row is asked for. What merges several inputs would have them run from the
-//! start: as the second side of a join they would be asked before there are keys to narrow them, and hold a place at
-//! their source that the first side may wait for.
+//! Starts parts of a plan when their first row is requested. Merging several inputs would start them immediately:
+//! as the second side of a join they would be queried before there are keys to narrow them, and would occupy a
+//! place at their source that the first side may wait for.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use futures_util::{TryStreamExt, stream};
 use crate::run::unary_node::{shown_as, unary_node};
 use crate::run::wrap::Wrap;
 
-/// Has what merges several inputs begin when it is read.
+/// Makes nodes that merge several inputs start when they are read.
 pub(crate) const BEGIN_WHEN_READ: Wrap = Wrap {
     name: "begin_when_read",
     over: |node| {

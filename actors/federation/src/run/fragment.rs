@@ -1,4 +1,5 @@
-//! What a leaf asks of its source, in a form that another process can be sent: nothing in it belongs to this one.
+//! The query of a leaf to its source, in a form that can be sent to another process: it contains no local
+//! references.
 
 use std::sync::Arc;
 
@@ -13,10 +14,10 @@ use uuid::Uuid;
 
 use portico_core::call::{Argument, Sql};
 
-/// One statement on one connection, and the columns that its rows become.
+/// One statement on one connection, and the columns of its rows.
 ///
-/// As JSON it goes to another process that has the connection: `{"connection", "statement", "values": [{"name",
-/// "value"}], "schema"}`, where the schema is a stream of Arrow's IPC format without batches, in base64.
+/// As JSON it can be sent to another process that has the connection: `{"connection", "statement", "values":
+/// [{"name", "value"}], "schema"}`, where the schema is a stream of Arrow's IPC format without batches, in base64.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fragment {

@@ -1,5 +1,5 @@
-//! A leaf of a plan: one statement on one connection, whose rows become arrays as they come. It is sent when the first
-//! row is asked for, so that the keys that a join has found by then narrow it.
+//! A leaf of a plan: one statement on one connection, whose rows become arrays as they arrive. It is sent when the
+//! first row is requested, so that the keys that a join has found by then narrow it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,26 +34,26 @@ use portico_core::call::{Argument, Mode, Op};
 use portico_core::error::{Error, Result};
 use portico_core::reply::Results;
 
-/// Tells leaves apart.
+/// Numbers the leaves.
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 
-/// What a leaf reads of rows that others read too.
+/// The part of shared rows that a leaf reads.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedPart {
-    /// What the source is asked for all of them.
+    /// The query for all of the shared rows.
     pub(crate) whole: Arc<LeafTable>,
     pub(crate) rows: Arc<SharedRows>,
     /// The places there of the leaf's own columns.
     pub(crate) places: Vec<usize>,
 }
 
-/// What a source does of a statement, as a table of the engine.
+/// A pushed-down part of a statement, as a table of the engine.
 #[derive(Clone, Debug)]
 pub(crate) struct LeafTable {
     number: usize,
     select: Select,
     fields: SchemaRef,
-    /// What the columns are called in the statement.
+    /// The names of the columns in the statement.
     names: Vec<String>,
     connections: Arc<dyn Connections>,
     deadline: Deadline,
@@ -68,7 +68,7 @@ pub(crate) struct LeafTable {
 }
 
 impl LeafTable {
-    /// The leaf in the place of what has the columns of `schema`.
+    /// Makes the leaf that replaces a node with the columns of `schema`.
     pub(crate) fn new(select: Select, schema: &Schema, connections: Arc<dyn Connections>, deadline: Deadline) -> Self {
         let field = |(place, field): (usize, &Arc<Field>)| {
             Field::new(format!("c{place}"), field.data_type().clone(), field.is_nullable())
@@ -88,7 +88,7 @@ impl LeafTable {
         Self { expected, shared, ..self }
     }
 
-    /// What its source is asked without keys.
+    /// Returns the query to its source without keys.
     pub(crate) fn select(&self) -> &Select {
         &self.select
     }
@@ -103,7 +103,7 @@ impl LeafTable {
         self.select.sent()
     }
 
-    /// Takes note of how many rows the source expects.
+    /// Sets the source's row estimate.
     pub(crate) fn expect(&self, rows: u64) {
         let _ = self.expected.set(rows);
     }
@@ -113,7 +113,7 @@ impl LeafTable {
         self.select.unconditional().map(|select| select.sent())
     }
 
-    /// Takes note of how many rows the source expects without conditions.
+    /// Sets the source's row estimate without conditions.
     pub(crate) fn expect_whole(&self, rows: u64) {
         let _ = self.whole.set(rows);
     }
@@ -139,19 +139,19 @@ impl LeafTable {
         }
     }
 
-    /// Whether the column at `place` has no value twice.
+    /// Returns true if the values of the column at `place` are unique.
     pub(crate) fn is_unique(&self, place: usize) -> bool {
         self.select.is_unique(place)
     }
 
-    /// Takes note of how many different values the column at `place` has.
+    /// Sets the number of distinct values of the column at `place`.
     pub(crate) fn tell_distinct_values(&self, place: usize, values: u64) {
         if let Some(known) = self.distinct.get(place) {
             let _ = known.set(values);
         }
     }
 
-    /// What its source is asked, with the keys that there are by now.
+    /// Returns the query to its source, with the keys found by now.
     fn fragment(&self, keys: &[Keys]) -> Result<Fragment> {
         let (select, arguments) = keys::narrowed(self.select.clone(), keys);
         let member = self.connections.members().get(self.select.connection);
@@ -221,12 +221,12 @@ impl Leaf {
         Self { table, keys, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
     }
 
-    /// What tells it apart from other leaves.
+    /// Returns the number that identifies it among the leaves.
     pub(crate) fn number(&self) -> usize {
         self.table.number
     }
 
-    /// What tells the statement apart that its rows come from.
+    /// Returns the number that identifies the statement that its rows come from.
     pub(crate) fn statement(&self) -> usize {
         self.table.shared.as_ref().map_or(self.table.number, |shared| shared.whole.number)
     }

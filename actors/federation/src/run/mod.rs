@@ -1,4 +1,4 @@
-//! What happens while a plan runs: sources are asked, keys narrow them, rows are handed on.
+//! Runs a plan: queries sources, narrows the queries by keys, returns rows.
 
 mod batches;
 pub(crate) mod buffered_aggregates;

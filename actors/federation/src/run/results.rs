@@ -40,11 +40,11 @@ pub(crate) fn columns(schema: &Schema, origins: &Origins) -> (Arc<[Column]>, Arc
     (columns.into(), forms.into())
 }
 
-/// Whether a field still has the type of the column that it comes from.
+/// Returns true if a field still has the type of the column that it comes from.
 fn kept(type_: &ArrowType, column: &Column, unbounded: bool) -> bool {
     let (data_type, precision, scale, _) = described(type_);
     match column.data_type {
-        // Text as long as nobody computed with it.
+        // Text as long as it was not computed with.
         _ if unbounded => data_type == DataType::Varchar,
         DataType::Decimal | DataType::Numeric => {
             data_type == DataType::Numeric && (precision, scale) == (column.precision, column.scale)

@@ -1,5 +1,5 @@
-//! Rows that several leaves of a plan read: the source is asked once, and what it answers is kept in memory until the plan
-//! ends.
+//! Rows that several leaves of a plan read: the source is queried once, and the rows are kept in memory until the
+//! plan ends.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -20,20 +20,20 @@ use portico_core::mutex::lock;
 #[derive(Default)]
 pub(crate) struct SharedRows(Mutex<Option<Fetching>>);
 
-/// Whoever reads drives it, so that it goes on also where one of its readers waits for another.
+/// Driven by any of its readers, so that it continues even if one of them waits for another.
 type Fetching = Shared<BoxFuture<'static, std::result::Result<Arc<Kept>, Arc<DataFusionError>>>>;
 
 type Batches = BoxStream<'static, Result<RecordBatch>>;
 
 struct Kept {
     batches: Vec<RecordBatch>,
-    /// What they take of the statement's memory.
+    /// The statement's memory reserved for them.
     _memory: MemoryReservation,
 }
 
 impl SharedRows {
-    /// The columns of the rows at `places`, as those of `schema`. What reads first has them `fetched`. Where there is no
-    /// memory to keep them, each reader asks by itself: `alone`.
+    /// Returns the columns at `places` of the rows, as those of `schema`. The first reader fetches them with
+    /// `fetched`. If there is no memory to keep them, each reader queries by itself: `alone`.
     pub(super) fn read(
         &self,
         fetched: Batches,

@@ -1,8 +1,8 @@
-//! What all of our nodes that read one other node have alike.
+//! Macros for what our nodes with a single input have in common.
 
-/// The methods of [`ExecutionPlan`](datafusion::physical_plan::ExecutionPlan) by which a node with the field `input` is put
-/// over another one: `$over` makes the same node of that. With a name, also those of a node without expressions; `in order`
-/// those of one that hands its input's rows on as they come.
+/// The methods of [`ExecutionPlan`](datafusion::physical_plan::ExecutionPlan) that put a node with the field
+/// `input` over another input: `$over` makes the new node. With a name, also those of a node without expressions;
+/// with `in order`, those of one that passes its input's rows on in their order.
 macro_rules! unary_node {
     ($name:literal, $over:expr) => {
         fn name(&self) -> &'static str {

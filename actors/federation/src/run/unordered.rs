@@ -1,7 +1,7 @@
-//! What the engine knows of the rows that go into grouping sets (`ROLLUP`, `CUBE`) or a union does not hold for what comes
-//! out: in the rows of a subtotal a column is NULL that has one value only, is equal to another one, or by which rows are
-//! ordered; of a union whose first columns are equal it knows one order twice. It goes on to believe all of it: it leaves out
-//! sorts that are needed, or finds that the order that it needs is not there.
+//! Properties that the engine knows of the input of grouping sets (`ROLLUP`, `CUBE`) or a union do not hold for the
+//! output: in the rows of a subtotal a column is NULL although it was constant, equal to another one, or ordered; a
+//! union whose first columns are equal has one order twice. The engine relies on them all the same: it omits
+//! required sorts, or finds that a required order is missing.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::run::joins::yielding::is_join;
 use crate::run::unary_node::{shown_as, unary_node};
 use crate::run::wrap::Wrap;
 
-/// Has nothing believed of the rows of grouping sets and unions. It comes before the rules that go by it.
+/// Hides the properties of the rows of grouping sets and unions. Runs before the rules that rely on them.
 pub(crate) const FORGET_PROPERTIES: Wrap = Wrap {
     name: "forget_properties",
     over: |node| {
@@ -34,8 +34,8 @@ pub(crate) const FORGET_PROPERTIES: Wrap = Wrap {
     },
 };
 
-/// Has nothing believed of the rows of joins, conditions and groups either. What the engine knows of these holds, and yet it
-/// comes to plans at times whose rows are not in the order that it needs.
+/// Hides the properties of the rows of joins, filters and groups as well. They are correct, and yet the engine
+/// sometimes makes plans whose rows are not in the required order.
 const FORGET_MORE: Wrap = Wrap {
     name: "forget_more_properties",
     over: |node| {
@@ -46,10 +46,10 @@ const FORGET_MORE: Wrap = Wrap {
     },
 };
 
-/// The plan of what is optimized, each step of which has its rows in the order that it needs.
+/// Makes the physical plan of an optimized one, with the rows of each step in the required order.
 ///
 /// # Errors
-/// What the engine has to say.
+/// The engine's errors.
 pub(crate) async fn in_order(plan: &LogicalPlan, state: &mut SessionState) -> Result<Arc<dyn ExecutionPlan>> {
     match planned(plan, state).await {
         Err(error) if is_unsound(&error) => {
@@ -71,7 +71,7 @@ async fn planned(plan: &LogicalPlan, state: &SessionState) -> Result<Arc<dyn Exe
     Ok(plan)
 }
 
-/// Refuses a window function whose rows do not come partition by partition: the engine sees it when it runs.
+/// Refuses a window function whose rows are not grouped by partition: the engine notices it only at run time.
 fn check_window(node: &Arc<dyn ExecutionPlan>) -> Result<()> {
     let window = if let Some(whole) = node.downcast_ref::<WindowAggExec>() {
         Some((whole.window_expr(), whole.input()))
@@ -87,7 +87,7 @@ fn check_window(node: &Arc<dyn ExecutionPlan>) -> Result<()> {
     if ordered.len() == keys.len() { Ok(()) } else { plan_err!("PARTITION BY {UNSOUND}") }
 }
 
-/// Hands rows on of which nothing is known.
+/// Passes rows on without any known properties.
 #[derive(Debug)]
 pub(super) struct Unordered {
     input: Arc<dyn ExecutionPlan>,

@@ -1,4 +1,5 @@
-//! Window functions, whose rows count as memory of their statement: the engine keeps them without asking for any.
+//! Window functions whose rows are counted as memory of their statement: the engine keeps them without reserving
+//! any.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -48,7 +49,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Counts a batch that goes in.
+    /// Counts an incoming batch.
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         let octets = batch.get_array_memory_size();
         self.reservation.as_ref().map_or(Ok(()), |reservation| reservation.try_grow(octets))?;
@@ -56,7 +57,7 @@ impl Kept {
         Ok(())
     }
 
-    /// Gives back what so many rows took, which are out: rows keep their order.
+    /// Frees the memory of so many rows that have left: rows keep their order.
     fn remove(&mut self, mut rows: usize) {
         while let Some((left, octets)) = self.batches.front_mut() {
             if *left > rows {
@@ -74,7 +75,7 @@ impl Kept {
 
 type Shared = Arc<Mutex<Kept>>;
 
-/// Hands on the rows of a window function, and gives back what they took.
+/// Passes on the rows of a window function, and frees their memory.
 #[derive(Debug)]
 struct CountOut {
     input: Arc<dyn ExecutionPlan>,
@@ -100,7 +101,7 @@ impl ExecutionPlan for CountOut {
     }
 }
 
-/// Rows that leave a window function; once the last of them has been taken, what they took is given back.
+/// Rows that leave a window function; their memory is freed once the last of them was read.
 struct End {
     kept: Shared,
     rows: usize,

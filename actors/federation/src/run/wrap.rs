@@ -1,4 +1,4 @@
-//! A rule that puts a node of ours over some nodes of a plan.
+//! A rule that wraps nodes of a plan in one of ours.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
-/// Puts what `over` makes of a node over it, from the leaves up.
+/// Wraps nodes with `over`, from the leaves up.
 #[derive(Debug)]
 pub(crate) struct Wrap {
     /// The rule's name among the engine's.
     pub(super) name: &'static str,
-    /// The node over this one; `None` where there is to be none.
+    /// Returns the wrapped node; `None` to leave it as it is.
     pub(super) over: fn(&Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>>,
 }
 

@@ -31,14 +31,14 @@ use portico_core::near;
 use portico_core::reply::Column;
 use portico_core::workspace::{self, MAIN, View, Workspace};
 
-/// What one statement names, each asked for once.
+/// The tables that a statement names, each looked up once.
 #[derive(Debug)]
 pub(crate) struct Tables {
     connections: Arc<dyn Connections>,
     workspace: Option<Arc<Workspace>>,
     origins: Origins,
     deadline: Deadline,
-    /// What the statement is planned with; it has these tables itself.
+    /// The state that the statement is planned with, which refers to these tables.
     state: OnceLock<Weak<SessionState>>,
     known: Mutex<HashMap<Name, Arc<Table>>>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Tables {
 /// A name in full: catalogue, schema and table.
 pub(crate) type Name = (String, String, String);
 
-/// What a name stands for.
+/// What a name resolves to.
 enum ResolvedRelation<'a> {
     /// A table of the connection at this place, by its schema and name there.
     Table(usize, &'a str, &'a str),
@@ -65,12 +65,12 @@ impl Tables {
         Arc::new(Self { connections, workspace, origins, deadline, state, known })
     }
 
-    /// Takes note of what the statement is planned with: its views are too.
+    /// Sets the state that the statement is planned with: its views use it too.
     pub(crate) fn plan_with(&self, state: &Arc<SessionState>) {
         let _ = self.state.set(Arc::downgrade(state));
     }
 
-    /// What views are planned with: their names say their folder where it is not the main one.
+    /// Returns the state for planning views: their names are qualified unless they are in the main folder.
     fn state_of_views(&self) -> Result<SessionState> {
         let state = self.state.get().and_then(Weak::upgrade);
         let state = state.ok_or_else(|| Error::internal("bug: a view is planned outside of a statement"))?;
@@ -79,11 +79,11 @@ impl Tables {
         Ok(state)
     }
 
-    /// Has names of the main folder say so that the statement's default folder lacks: the engine completes each name
-    /// that stands alone with the default folder.
+    /// Qualifies names with the main folder that the statement's default folder does not contain: the engine
+    /// completes each unqualified name with the default folder.
     ///
     /// # Errors
-    /// When the statement's names cannot be read.
+    /// If the statement's names cannot be read.
     pub(crate) fn say_main_folder(&self, parsed: &mut Parsed, state: &SessionState) -> Result<()> {
         let folder = &state.config_options().catalog.default_schema;
         let (Some(workspace), false) = (&self.workspace, folder.eq_ignore_ascii_case(MAIN)) else { return Ok(()) };
@@ -104,17 +104,17 @@ impl Tables {
         Ok(())
     }
 
-    /// Asks for all of the tables, also of those that views are made of, each connection for its own at once.
+    /// Looks up all of the tables, including those of views, concurrently by connection.
     ///
     /// # Errors
-    /// What is said of the first one that cannot be had.
+    /// That of the first table that cannot be looked up.
     pub(crate) async fn ask(&self, names: Vec<Name>) -> Result<()> {
         let (mut names, mut all) = (VecDeque::from(names), BTreeSet::new());
         while let Some(name) = names.pop_front() {
             if all.contains(&name) {
                 continue;
             }
-            // What is wrong with a view is said when its turn comes.
+            // An error in a view is reported when it is planned.
             if let ResolvedRelation::View(view) = self.find(&name)?
                 && let Ok(query) = parse::query(&view.query, &[])
             {
@@ -130,13 +130,13 @@ impl Tables {
         try_join_all(of_connections.into_values().map(|located| self.describe(located))).await.map(drop)
     }
 
-    /// How many columns the widest table has of those that were asked for.
+    /// Returns the number of columns of the widest table that was looked up.
     pub(crate) fn widest(&self) -> usize {
         let known = lock(&self.known);
         known.values().map(|table| table.schema().fields().len()).max().unwrap_or_default()
     }
 
-    /// Says what the keys of the tables determine that were asked for.
+    /// Applies the keys of the tables that were looked up to the statement.
     pub(crate) fn say_determined(&self, parsed: &mut Parsed, state: &SessionState) {
         let Parsed::Statement(statement) = parsed else { return };
         let catalog = &state.config_options().catalog;
@@ -149,7 +149,7 @@ impl Tables {
         });
     }
 
-    /// What a name of the statement stands for: in a workspace nothing but what it has.
+    /// Resolves a name of the statement: in a workspace only to what it contains.
     fn find<'a>(&'a self, (catalog, schema, name): &'a Name) -> Result<ResolvedRelation<'a>> {
         let Some(workspace) = &self.workspace else {
             let connection = self.connection(catalog).ok_or_else(|| self.unknown(catalog))?;
@@ -218,7 +218,7 @@ impl Tables {
         known(&name).ok_or_else(|| Error::internal("bug: a table is missing after it was described"))
     }
 
-    /// Where the table of this name is; `None` for a view, which is planned when its turn comes.
+    /// Returns the location of the table of this name; `None` for a view, which is planned later.
     async fn located(&self, name: Name) -> Result<Option<Located>> {
         let ResolvedRelation::Table(connection, schema, table) = self.find(&name)? else { return Ok(None) };
         // A workspace may have a pattern of schemas; without one `%` is a part of the name.
@@ -234,7 +234,7 @@ impl Tables {
         Ok(Some(Located { name, connection, schema, table }))
     }
 
-    /// Takes note of these tables of one connection.
+    /// Stores the descriptions of these tables of one connection.
     async fn describe(&self, tables: Vec<Located>) -> Result<()> {
         let sources: Vec<TableLocation<'_>> = tables.iter().map(Located::source).collect();
         match table::columns(self.connections.as_ref(), &sources, self.deadline.limits()?).await {
@@ -242,7 +242,7 @@ impl Tables {
                 let described = tables.iter().zip(columns).map(|(located, columns)| self.add(located, columns));
                 try_join_all(described).await.map(drop)
             }
-            // Which of them is not there is told of each by itself.
+            // Each is looked up alone to find out which of them is missing.
             Err(_) if tables.len() > 1 => {
                 let alone = tables.into_iter().map(|located| Box::pin(self.describe(vec![located])));
                 try_join_all(alone).await.map(drop)
@@ -264,11 +264,11 @@ impl Tables {
         Ok(())
     }
 
-    /// What a source says of a table, as the caller knows that.
+    /// Returns a source's error about a table, with the caller's names.
     fn of_table(&self, located: &Located, error: Error) -> Error {
         let member = self.connections.members().get(located.connection).map_or("", |member| member.name.as_ref());
         match &self.workspace {
-            // It tells of its own names alone.
+            // It mentions only its own names.
             Some(workspace) if error.kind == Kind::NotFound => workspace.unknown(&located.name.1, &located.name.2),
             _ => of_connection(member, error),
         }
@@ -289,7 +289,7 @@ impl Located {
     }
 }
 
-/// The name with what is not said of it.
+/// Completes the name with the defaults.
 fn in_full(reference: TableReference, defaults: &CatalogOptions) -> Name {
     let name = reference.resolve(&defaults.default_catalog, &defaults.default_schema);
     (name.catalog.to_string(), name.schema.to_string(), name.table.to_string())
@@ -314,7 +314,7 @@ pub(crate) fn named(parsed: &Parsed, state: &SessionState) -> Result<Vec<Name>> 
     named.collect()
 }
 
-/// What there is as the engine's list of catalogues.
+/// The tables as the engine's list of catalogues.
 #[derive(Debug)]
 pub(crate) struct Catalogs(pub(crate) Arc<Tables>);
 

@@ -1,4 +1,4 @@
-//! What the names of a statement stand for, and what their columns are.
+//! Resolves the names of a statement, and describes their columns.
 
 pub(crate) mod catalog;
 pub(crate) mod table;

@@ -1,4 +1,5 @@
-//! Tables as the sources describe them: which type each column has for the engine, and what its source may do with it.
+//! Tables as their sources describe them: the type of each column in the engine, and what its source may do with
+//! it.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub(crate) struct Table {
     pub(crate) name: String,
     /// Its columns, in order.
     pub(crate) columns: Vec<TableColumn>,
-    /// The names of the columns that its key is made of; none where it has no key.
+    /// The names of the columns of its key; empty if it has none.
     pub(crate) key: Vec<String>,
     fields: SchemaRef,
 }
@@ -42,7 +43,7 @@ pub(crate) struct Table {
 pub(crate) struct TableColumn {
     /// Its name at the source.
     pub(crate) name: String,
-    /// What both sides understand alike; absent for what only the engine compares, or nobody.
+    /// The common type of both sides; absent for columns that only the engine compares, or that cannot be compared.
     pub(crate) type_: Option<Type>,
     /// How its texts compare at the source.
     pub(crate) text: TextType,
@@ -66,10 +67,10 @@ pub(crate) struct TableLocation<'a> {
 }
 
 impl Table {
-    /// The table with these columns, which are `shown` as those of another catalogue, schema and table.
+    /// Makes the table with these columns, which are `shown` as those of another catalogue, schema and table.
     ///
     /// # Errors
-    /// What the source says where it is asked for more.
+    /// The source's errors in further queries.
     pub(crate) async fn new(
         connections: &dyn Connections,
         source: TableLocation<'_>,
@@ -160,14 +161,13 @@ fn member(connections: &dyn Connections, place: usize) -> Result<&SourceConnecti
     connections.members().get(place).ok_or_else(|| Error::internal("bug: the index of a connection is missing"))
 }
 
-/// The label of what stands between the columns of two tables.
+/// The label of the separator between the columns of two tables.
 const BETWEEN: &str = "portico, the next table";
 
-/// The columns of each of these tables, of which there is one and all are of one connection: it is asked for them at once, in
-/// one statement.
+/// Returns the columns of each of these tables, at least one and all of one connection, in one statement.
 ///
 /// # Errors
-/// What the source says of a table that does not exist, or not for this caller.
+/// The source's error for a table that does not exist, or not for this caller.
 pub(crate) async fn columns(
     connections: &dyn Connections,
     tables: &[TableLocation<'_>],
@@ -206,10 +206,10 @@ pub(crate) async fn columns(
     }
 }
 
-/// The first schema that the one of `source` speaks of and that has the table.
+/// Returns the first schema that matches that of `source` and contains the table.
 ///
 /// # Errors
-/// What the source says.
+/// The source's error.
 pub(crate) async fn schema_of(
     connections: &dyn Connections,
     source: TableLocation<'_>,
@@ -253,7 +253,7 @@ async fn key(mut results: Results, source: TableLocation<'_>) -> Result<Vec<Stri
     Ok(found)
 }
 
-/// What a column is for the engine.
+/// The types of a column in the engine.
 struct Kind {
     arrow: ArrowType,
     type_: Option<Type>,
@@ -264,13 +264,13 @@ struct Kind {
 
 /// Digits that an exact number has at most as an array of Arrow.
 const MOST_DIGITS: i64 = 76;
-/// Digits of those that the engine computes with as fast as the source.
+/// The maximal number of digits that the engine computes with like the source.
 const DIGITS: i64 = 38;
 
 /// Digits behind the point that the engine computes with of an exact number without a bound.
 pub(crate) const UNBOUNDED_SCALE: i8 = 10;
 
-/// What the engine computes with of an exact number without a bound.
+/// The type that the engine uses for computing with an unbounded exact number.
 pub(crate) const UNBOUNDED: Type = Type::Decimal { precision: 38, scale: UNBOUNDED_SCALE };
 
 impl Kind {
@@ -288,7 +288,7 @@ impl Kind {
         let text = |type_| plain(ArrowType::Utf8, type_);
         match column.data_type {
             DataType::Boolean => plain(ArrowType::Boolean, Some(Type::Boolean)),
-            // What is not held to its type may be any whole number.
+            // A column whose type is not enforced may contain any whole number.
             DataType::TinyInt | DataType::SmallInt if column.enforced => plain(ArrowType::Int16, Some(Type::SmallInt)),
             DataType::Integer if column.enforced => plain(ArrowType::Int32, Some(Type::Integer)),
             DataType::TinyInt | DataType::SmallInt | DataType::Integer | DataType::BigInt => {
@@ -341,7 +341,7 @@ impl TableProvider for Table {
         TableType::Base
     }
 
-    /// Every scan is a part of what is sent to a source before this is asked.
+    /// Never called: every scan becomes part of a leaf.
     async fn scan(
         &self,
         _: &dyn Session,

@@ -1,5 +1,5 @@
-//! Columns that have no type at their source, as what a view of SQLite computes has none: they are of the type of their
-//! first values, as they are where their source alone answers. A later value of another type is an error.
+//! Columns without a type at their source, such as computed columns of a SQLite view: they get the type of their
+//! first values, as they do if their source alone answers. A later value of another type is an error.
 
 use futures_util::StreamExt;
 
@@ -8,10 +8,10 @@ use portico_core::call::{Limits, Mode, Op, Sql};
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Cell, Column, DataType, Part, TextType};
 
-/// Rows that are looked at, for columns whose first values are NULL.
+/// The number of rows examined for columns whose first values are NULL.
 const LOOKED_AT: u32 = 1_000;
 
-/// What the values of a column are so far.
+/// The values of a column so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Values {
     None,
@@ -40,16 +40,16 @@ impl Values {
     }
 }
 
-/// Whether it is not known of what type the values of a column are: it is computed, or declared without one.
+/// Returns true if the type of a column's values is unknown: it is computed, or declared without one.
 pub(crate) fn is_untyped(column: &Column) -> bool {
     let is_text = !column.enforced && column.data_type == DataType::Varchar && column.length == 0;
     is_text && (column.table.is_none() || column.text == TextType::Undeclared)
 }
 
-/// Gives the columns at `places` of a table of a connection, by its schema and name, the types of their first values.
+/// Gives the columns at `places` of a table the types of their first values.
 ///
 /// # Errors
-/// What the source says.
+/// The source's error.
 pub(crate) async fn look(
     connections: &dyn Connections,
     connection: usize,

@@ -1,7 +1,7 @@
-//! Lets one connection's calls through, on one thread: each thread that takes requests has an actor of its own
-//! for each connection that they go to, so that no call changes threads. How the source fares, who may run and
-//! the sessions are the same for all of them. The call itself is carried out in `run`, outside the actor's
-//! context, so that no failure there can reach the actor.
+//! Admits a connection's calls, on one thread: each thread that takes requests has an actor of its own for each
+//! connection that they go to, so that no call changes threads. The state of the source, the permits and the
+//! sessions are shared by all of them. The call itself runs in `run`, outside the actor's context, so that no
+//! failure there can reach the actor.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ pub(crate) struct LiveConnection {
 }
 
 impl LiveConnection {
-    /// What is watched by `monitor`, until `ended` is cancelled.
+    /// Shares the connection that `monitor` watches; it takes calls until `ended` is cancelled.
     pub(crate) fn new(
         monitor: Addr<ConnectionMonitor>,
         runner: Arc<Runner>,
@@ -92,7 +92,7 @@ impl LiveConnection {
         })
     }
 
-    /// What the source said of itself when it was last asked, once its first attempt has ended.
+    /// Returns the source's profile as last read, once the first attempt has ended.
     async fn profile(&self) -> Result<Arc<Profile>> {
         if let State::Up(profile) = &*self.state.borrow() {
             return Ok(Arc::clone(profile));
@@ -179,7 +179,7 @@ fn may_be_away(error: &Error) -> bool {
     matches!(error.kind, Kind::Unavailable | Kind::TimedOut)
 }
 
-/// Whether what callers may know of the source can be another afterwards.
+/// Returns true if the catalogue may be different afterwards.
 fn changes_catalogue(results: &Results) -> bool {
     results.class.is_some_and(|class| class == Class::Ddl.as_str() || class == Class::Other.as_str())
 }

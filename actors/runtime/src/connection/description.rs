@@ -1,4 +1,4 @@
-//! What a connection is, for its actor and for the calls that it carries out.
+//! The description of a connection, for its actor and for its calls.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::queue::Queue;
 /// The names of all connections, as they are now.
 pub(crate) type Names = Arc<ArcSwap<Vec<Arc<str>>>>;
 
-/// What a connection is, for its actor.
+/// The description of a connection, for its actor.
 pub(crate) struct Description {
     pub(crate) connection: ConnectionSpec,
-    /// Its own name and those of all others: one that is added or removed concerns nobody's actor.
+    /// The names of this and all other connections: adding or removing one affects no actor.
     pub(crate) names: Names,
     /// Calls that run and calls that wait. It outlives an actor: so do the results of its calls.
     pub(crate) queue: Arc<Queue>,

@@ -1,11 +1,11 @@
-//! What a text of instructions depends on, which says how long it is kept.
+//! The cache key of an instructions text.
 
 use std::sync::{Arc, Weak};
 
 use portico_core::call::InstructionsOptions;
 use portico_sources::Profile;
 
-/// Everything that a text depends on: what the caller may see and do, what it is offered, and when the source was read.
+/// Everything that a text depends on: the caller's access, the tools offered, and when the source was read.
 #[derive(Clone)]
 pub(in crate::connection) struct InstructionsKey {
     refreshes: u64,
@@ -16,7 +16,7 @@ pub(in crate::connection) struct InstructionsKey {
 }
 
 impl InstructionsKey {
-    /// Of a caller with `role`, who may write or not; the source was read so often, and said `profile` last.
+    /// Makes the key for a caller with `role`; the source was read `refreshes` times and last returned `profile`.
     pub(in crate::connection) fn new(
         refreshes: u64,
         profile: &Arc<Profile>,
@@ -28,12 +28,12 @@ impl InstructionsKey {
         Self { refreshes, profile, role, may_write, options: options.clone() }
     }
 
-    /// What the front has said of the tools.
+    /// Returns the options of the protocol layer.
     pub(in crate::connection) fn options(&self) -> &InstructionsOptions {
         &self.options
     }
 
-    /// Whether `newer` stands for the same, or this one is of what the source said before.
+    /// Returns true if `newer` is equal, or this one is of an earlier reading of the source.
     pub(in crate::connection) fn is_replaced_by(&self, newer: &Self) -> bool {
         self == newer || self.refreshes != newer.refreshes || !Weak::ptr_eq(&self.profile, &newer.profile)
     }

@@ -1,6 +1,6 @@
-//! One connection: its monitor, by which it is Connecting, Up or Down; its actors, one on each thread, which let
-//! calls through; and how a call is carried out, outside of the actor's context, so that no failure there can
-//! reach the actor.
+//! One connection: its monitor, which makes it Connecting, Up or Down; its actors, one on each thread, which admit
+//! calls; and the execution of a call, outside of the actor's context, so that no failure there can reach the
+//! actor.
 
 mod actor;
 mod calls;

@@ -25,9 +25,9 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// Why the source is looked at; the weightier reason last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PingReason {
-    /// Another process said that something has changed: what is found is no news to the others.
+    /// Another process announced a change: a change found is not announced again.
     Told,
-    /// A reason of our own: a call that found it away, or a change made here.
+    /// A reason of our own: a call that found the source unavailable, or a change made here.
     Own,
 }
 
@@ -37,11 +37,11 @@ pub(crate) struct ConnectionMonitor {
     state: watch::Sender<State>,
     backoff: Backoff,
     attempting: bool,
-    /// Something changed while the source was being asked: what it said may be older.
+    /// Something changed while the source was being read: the result may be outdated.
     again: Option<PingReason>,
-    /// The next look at what could not be read.
+    /// The next attempt to read what could not be read.
     retry: Option<SpawnHandle>,
-    /// Another actor has taken its place; what runs here may end.
+    /// Another monitor has taken its place; running calls may end.
     retired: bool,
     /// How many signs of life failed since the last one.
     failed: u32,
@@ -50,12 +50,12 @@ pub(crate) struct ConnectionMonitor {
     observer: Observer,
     /// Dropped with the monitor, also when a panic ends it.
     _obituary: ExitNotifier,
-    /// Ends the actors that let calls through, in the same way and at the latest.
+    /// Stops the actors that admit calls when the monitor ends.
     ends: Option<DropGuard>,
 }
 
-/// Tells the supervisor that the actor is gone: a `Drop` runs on a panic too, which actix itself
-/// does not report.
+/// Notifies the supervisor that the actor is gone: a `Drop` also runs on a panic, which actix itself does not
+/// report.
 pub(crate) struct ExitNotifier(pub(crate) Option<Box<dyn FnOnce(bool) + Send>>);
 
 impl Drop for ExitNotifier {
@@ -67,7 +67,7 @@ impl Drop for ExitNotifier {
 }
 
 impl ConnectionMonitor {
-    /// Watches the source of `runner`. When it ends, however it does, it tells by `exit` and `ended`.
+    /// Watches the source of `runner`. However it ends, it notifies `exit` and cancels `ended`.
     pub(crate) fn new(
         runner: Arc<Runner>,
         state: watch::Sender<State>,
@@ -107,7 +107,7 @@ impl ConnectionMonitor {
         ctx.stop();
     }
 
-    /// Asks the source for a sign of life, unless that is already under way.
+    /// Pings the source, unless that is already in progress.
     fn attempt(&mut self, ctx: &mut Context<Self>) {
         self.attempt_for(PingReason::Own, ctx);
     }
@@ -121,11 +121,11 @@ impl ConnectionMonitor {
         ctx.spawn(ping.map(move |result, actor, ctx| {
             actor.attempting = false;
             match result {
-                // How its source fares is the successor's to tell.
+                // The state of the source is reported by the successor.
                 _ if actor.retired => {}
                 Ok(profile) => {
                     let again = actor.again.take();
-                    // What was changed here meanwhile may be in it already.
+                    // The profile may already include changes made here meanwhile.
                     actor.up(profile, again.map_or(why, |again| why.max(again)));
                     actor.examine(ctx);
                     if let Some(why) = again {
@@ -137,9 +137,8 @@ impl ConnectionMonitor {
         }));
     }
 
-    /// A source that answers is not away, and one that fails is asked once more. Neither a session that ended, nor a lock on
-    /// a table, a definition that changes while it is read, or a sign of life that comes late while calls are answered is
-    /// a reason to refuse calls.
+    /// A source that answers stays up, and a failed ping is repeated once. Calls are not refused because a session
+    /// ended, a table is locked, a definition changes while it is read, or a ping is late while calls are answered.
     fn failed(&mut self, error: &Error, ctx: &mut Context<Self>) {
         let delay = self.backoff.delay();
         let name = Arc::clone(self.name());
@@ -175,9 +174,9 @@ impl ConnectionMonitor {
                 true
             }
         });
-        // What was written of the source before is read anew.
+        // Texts about the source are made again.
         self.runner.refreshes.fetch_add(1, Ordering::Release);
-        // Who is told of it finds it so.
+        // Observers of the event find this state.
         if !was_up {
             (self.observer)(&Event::ConnectionUp { name: Arc::clone(self.name()), product });
         }
@@ -187,7 +186,7 @@ impl ConnectionMonitor {
         }
     }
 
-    /// Tells, once, what the connection's user can do at the source beyond what is exposed.
+    /// Reports, once, what the connection's user can do at the source beyond what is exposed.
     fn examine(&mut self, ctx: &mut Context<Self>) {
         if std::mem::replace(&mut self.examined, true) {
             return;
@@ -207,7 +206,7 @@ impl ConnectionMonitor {
         ctx.spawn(examined.into_actor(self));
     }
 
-    /// Looks at a source that is up: now, or once what is under way has ended.
+    /// Reads a source that is up: now, or once the current reading has ended.
     fn look(&mut self, why: PingReason, ctx: &mut Context<Self>) {
         if !matches!(*self.state.borrow(), State::Up(_)) {
             return;
@@ -234,7 +233,7 @@ impl Actor for ConnectionMonitor {
     }
 }
 
-/// Why an attempt failed, and what to do about it: for the log.
+/// Returns why an attempt failed, and the remedy: for the log.
 fn reason(error: &Error) -> String {
     let cause = error.cause().unwrap_or(&error.message);
     error.get_hint().map_or_else(|| cause.to_owned(), |remedy| format!("{cause}; {remedy}"))
@@ -253,8 +252,7 @@ impl Handler<Probe> for ConnectionMonitor {
     }
 }
 
-/// Another actor has taken this one's place: the calls that it let in go on to their end, and then
-/// it ends.
+/// Another monitor takes this one's place: the calls that were admitted here run to their end, and then it ends.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Retire;

@@ -1,4 +1,4 @@
-//! What the Directory is told of a connection, and how it deals with deaths.
+//! The settings of a connection for the Directory, and how restarts are limited.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use portico_core::identity::Mapping;
 use portico_sources::{Access, Driver, OpenSource};
 
-/// What the Directory needs to run one connection.
+/// The settings that the Directory runs a connection with.
 #[derive(Clone)]
 pub struct ConnectionSpec {
     /// Addresses it in URLs.
@@ -17,9 +17,9 @@ pub struct ConnectionSpec {
     pub name: Arc<str>,
     /// Makes its source: its database behind a driver.
     pub open: OpenSource,
-    /// What is known of its kind of database.
+    /// The driver of its database.
     pub driver: &'static Driver,
-    /// Whether it may write at all.
+    /// Whether it may write.
     pub access: Access,
     /// Calls that may run at once.
     pub permits: usize,
@@ -29,11 +29,11 @@ pub struct ConnectionSpec {
     pub queue: usize,
     /// How long a call may wait for its turn.
     pub queue_timeout: Duration,
-    /// How long a reader may take nothing of an answer whose statement still runs.
+    /// How long a reader may read nothing of an answer whose statement still runs.
     pub reader_timeout: Duration,
     /// Whether statements carry the caller's trace as a comment.
     pub trace_comments: bool,
-    /// The cost of its plan beyond which a tool's query is refused, as the source estimates it; absent: none is.
+    /// The plan cost, in the source's units, beyond which a tool's query is refused; absent: no limit.
     pub cost_limit: Option<u32>,
     /// The administrator's own words for `get_instructions`.
     pub instructions: Option<String>,
@@ -43,7 +43,7 @@ pub struct ConnectionSpec {
     pub identity: Option<Arc<Mapping>>,
     /// When it is started.
     pub start: Start,
-    /// How long nobody uses it until it lets go of its sessions; absent means never.
+    /// How long it may be unused until it closes its sessions; absent means never.
     pub idle_timeout: Option<Duration>,
 }
 
@@ -60,7 +60,7 @@ pub enum Start {
 /// How often an actor may die before the supervisor gives up, and how fast it is replaced.
 #[derive(Clone, Copy, Debug)]
 pub struct Intensity {
-    /// Deaths within [`Intensity::within`] after which the supervisor gives up.
+    /// The number of deaths within [`Intensity::within`] after which the supervisor gives up.
     pub deaths: usize,
     /// The time in which deaths are counted.
     pub within: Duration,

@@ -6,10 +6,10 @@ use std::time::Instant;
 use portico_core::error::{Error, Kind};
 use portico_sources::Profile;
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Clone, Debug)]
 pub enum State {
-    /// The first attempt is under way.
+    /// The first attempt is in progress.
     Connecting,
     /// The source answered when last asked.
     Up(Arc<Profile>),
@@ -33,8 +33,8 @@ impl State {
     }
 }
 
-/// The failure that callers of a connection that is away see, with the delay until `until`. Of an attempt that failed
-/// they are told what its source said for callers: no host, no path and no secret is in that.
+/// Returns the error for callers of an unavailable connection, with the delay until `until`. After a failed attempt
+/// it includes the source's message for callers, which contains no host, no path and no secret.
 pub(crate) fn unavailable(name: &str, until: Instant, why: Option<&Error>) -> Error {
     let why = why.filter(|why| why.kind != Kind::Internal);
     let reason = why.map_or("its database cannot be reached", |why| why.message.as_str());

@@ -18,14 +18,14 @@ pub struct ConnectionEntry {
     pub id: Uuid,
     /// The first part of `connection.schema.table`.
     pub name: Arc<str>,
-    /// What kind of database it is.
+    /// The driver of its database.
     pub driver: &'static Driver,
-    /// Whether it may write at all.
+    /// Whether it may write.
     pub access: Access,
     pub(super) state: Arc<EntryState>,
 }
 
-/// How a connection stands, for those who found it.
+/// The state of a connection, for callers that have looked it up.
 pub(super) struct EntryState {
     pub(super) queue: Arc<Queue>,
     pub(super) source: Option<Arc<dyn Source>>,
@@ -34,10 +34,10 @@ pub(super) struct EntryState {
     pub(super) usage: Arc<Usage>,
 }
 
-/// Who answers for an entry.
+/// The actor of an entry.
 #[derive(Clone)]
 pub(super) enum ActorSlot {
-    /// Nobody: the next use starts an actor.
+    /// None: the next use starts an actor.
     Idle,
     Alive(Arc<LiveConnection>),
     /// A fresh actor is started at that time.
@@ -67,14 +67,14 @@ impl ConnectionEntry {
         self.state.queue.load()
     }
 
-    /// The sessions that are open at the source; `None` where a source has none to count, and while
-    /// the connection is idle.
+    /// Returns the number of sessions open at the source; `None` if the source has no pool, and while the
+    /// connection is idle.
     pub fn pool(&self) -> Option<Pool> {
         self.state.source.as_ref()?.pool()
     }
 
-    /// What the source said of itself when it was last asked; `None` until it first answered and
-    /// while it is away or idle.
+    /// Returns the source's profile as last read; `None` until it first answered, and while it is unavailable or
+    /// idle.
     pub fn profile(&self) -> Option<Arc<Profile>> {
         match &*self.state.state.borrow() {
             State::Up(profile) => Some(Arc::clone(profile)),
@@ -82,7 +82,7 @@ impl ConnectionEntry {
         }
     }
 
-    /// How often the source was read; what was made of it before may be older than what it says now.
+    /// Returns how often the source was read; anything derived earlier may be outdated.
     pub fn refreshes(&self) -> u64 {
         match &self.state.slot {
             ActorSlot::Alive(connection) => connection.refreshes(),
@@ -90,13 +90,13 @@ impl ConnectionEntry {
         }
     }
 
-    /// Whether no first attempt to reach the source is under way: it has ended, one way or the
-    /// other, or it waits for the first use.
+    /// Returns true if no first attempt to reach the source is in progress: it has ended, or waits for the first
+    /// use.
     pub fn attempted(&self) -> bool {
         !matches!(self.state.slot, ActorSlot::Alive(_)) || !matches!(*self.state.state.borrow(), State::Connecting)
     }
 
-    /// Completes when the connection's state differs from the one seen last.
+    /// Returns a receiver of the connection's state.
     pub fn watch(&self) -> watch::Receiver<State> {
         self.state.state.clone()
     }
@@ -107,7 +107,7 @@ impl ConnectionEntry {
         }
     }
 
-    /// Completes when no first attempt is under way.
+    /// Completes when no first attempt is in progress.
     pub(super) async fn settled(&self) {
         // An actor that died has ended its attempt too.
         let _ = self.watch().wait_for(|state| !matches!(state, State::Connecting)).await;

@@ -1,5 +1,5 @@
-//! The front of the supervisor: a snapshot in which callers look connections up without a hop, and their
-//! calls' way to the actors.
+//! The front of the supervisor: a snapshot in which callers look up connections without a message, and the way of
+//! their calls to the actors.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,8 +22,7 @@ use portico_core::heartbeat::Heartbeat;
 use portico_core::principal::Principal;
 use portico_core::reply::Reply;
 
-/// What callers of a connection that was given up are told to wait: only a restart of the service
-/// brings it back.
+/// The delay reported to callers of a connection that was given up: only a restart of the service brings it back.
 const GIVEN_UP_DELAY: Duration = Duration::from_mins(1);
 
 /// The front of the supervisor: looks up without a hop, sends with one.
@@ -32,7 +31,7 @@ pub struct Directory {
     snapshot: Arc<ArcSwap<Snapshot>>,
     supervisor: Addr<Supervisor>,
     beats: Arc<[Heartbeat]>,
-    /// Counts what was announced.
+    /// Counts announcements.
     revision: watch::Sender<u64>,
 }
 
@@ -44,15 +43,15 @@ impl Directory {
         Self { snapshot, supervisor, beats, revision: watch::Sender::new(0) }
     }
 
-    /// Starts an actor for each of `start`, in the place of the one with the same id where there is
-    /// one, and ends those of `remove`. The old actors' calls go on to their end under the old
-    /// settings; all others are not concerned.
+    /// Starts an actor for each of `start`, in place of an existing one with the same id, and ends those of
+    /// `remove`. Running calls of the old actors continue under the old settings; all other connections are
+    /// unaffected.
     ///
-    /// Completes when each new actor had its first attempt; until then the old one answers. Then `in_force` is called, for
-    /// what is known of the connections elsewhere, and callers find the new ones.
+    /// Completes when each new actor had its first attempt; until then the old one answers. Then `in_force` is
+    /// called, to update what is known of the connections elsewhere, and callers find the new ones.
     ///
     /// # Errors
-    /// When the supervisor is gone.
+    /// If the supervisor is gone.
     pub async fn reload(&self, start: Vec<ConnectionSpec>, remove: Vec<Uuid>, in_force: impl FnOnce()) -> Result<()> {
         let begun = self.supervisor.send(Reload { start, remove }).await.map_err(Error::internal)?;
         in_force();
@@ -74,7 +73,7 @@ impl Directory {
         }
     }
 
-    /// Tells those who watch [`Directory::revised`] to look again at what they know of a connection.
+    /// Notifies the watchers of [`Directory::revised`] that data about a connection may have changed.
     pub fn announce(&self) {
         self.revision.send_modify(|revision| *revision += 1);
     }
@@ -104,7 +103,7 @@ impl Directory {
         self.list_of(|_| true)
     }
 
-    /// Those connections that `wanted` is true of, ordered by name.
+    /// Returns the connections for which `wanted` is true, ordered by name.
     pub fn list_of(&self, wanted: impl Fn(Uuid) -> bool) -> Vec<ConnectionEntry> {
         self.snapshot.load().entries_of(wanted).collect()
     }
@@ -122,11 +121,11 @@ impl Directory {
         }
     }
 
-    /// The connection as it is now, started if it was idle, once its first attempt has ended; and
-    /// what keeps it from becoming idle until that is dropped.
+    /// Returns the current connection, started if it was idle, once its first attempt has ended; and a lease that
+    /// keeps it from becoming idle until dropped.
     ///
     /// # Errors
-    /// When it was removed, or everything ends.
+    /// If it was removed, or the service ends.
     pub async fn lease(&self, entry: &ConnectionEntry) -> Result<(ConnectionEntry, ConnectionLease)> {
         let (entry, in_use) = self.begin(entry).await?;
         entry.settled().await;
@@ -147,8 +146,7 @@ impl Directory {
         }
     }
 
-    /// Asks `entry`'s actor, and tells it when the caller stops waiting: dropping this future
-    /// cancels the call at the source.
+    /// Calls `entry`'s actor. Dropping this future cancels the call at the source.
     pub async fn ask(
         &self,
         entry: &ConnectionEntry,
@@ -160,7 +158,7 @@ impl Directory {
         self.ask_with_notices(entry, origin, by, op, limits, None).await
     }
 
-    /// The same, where `notices` hears what the source says meanwhile.
+    /// As above; `notices` receives the source's notices.
     pub async fn ask_with_notices(
         &self,
         entry: &ConnectionEntry,
@@ -181,7 +179,7 @@ impl Directory {
                     .hint("an administrator has to look at it; the log tells why"));
             }
         };
-        // What loses its credential is abandoned as what loses its client.
+        // A call that loses its credential is abandoned like one that loses its client.
         let abandoned = by.validity.child_token();
         let guard = abandoned.clone().drop_guard();
         let call = Call { origin: origin.into(), by: by.at(entry.id), op, limits, abandoned, notices };

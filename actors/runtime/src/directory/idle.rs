@@ -1,5 +1,4 @@
-//! Connections that nobody uses: their actors end and their sources let go of everything, until the
-//! next use starts them anew.
+//! Idle connections: their actors end and their sources release everything, until the next use starts them again.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,7 +38,7 @@ impl Handler<Wake> for Supervisor {
             self.start_actor(id, ctx);
             self.publish(id);
         }
-        // Who sees that it is in use finds the actor too: it was published before.
+        // An actor is published before its connection is in use, so that a caller always finds it.
         let child = self.children.get(&id).ok_or_else(|| gone(&name))?;
         Ok((child.found(), child.usage.wake()))
     }
@@ -63,12 +62,12 @@ impl Supervisor {
         else {
             return;
         };
-        // Its first attempt is waited for, by callers or by those who ask whether the service is ready.
+        // Callers or the readiness check wait for its first attempt.
         let settled = child.previous.is_none() && !matches!(*child.state.borrow(), State::Connecting);
         match if settled { child.usage.enter_idle(timeout) } else { Err(timeout) } {
             Err(wait) => Self::look_later(id, number, wait, ctx),
             Ok(()) => {
-                // The end of the actor is no death.
+                // This end of the actor does not count as a death.
                 self.started += 1;
                 child.number = self.started;
                 child.source = None;

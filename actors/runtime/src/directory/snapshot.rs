@@ -1,5 +1,5 @@
-//! What callers look connections up in: made anew when a connection is added or removed. How one
-//! connection stands is exchanged in its own place, however many there are.
+//! The snapshot in which callers look up connections: rebuilt when a connection is added or removed. The state of
+//! one connection is replaced in its own slot, however many there are.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -47,14 +47,14 @@ impl Snapshot {
         self.by_id.get(&id).map(|place| ConnectionEntry::clone(&place.entry.load()))
     }
 
-    /// The one with this name, in any case.
+    /// Returns the connection with this name, in any case.
     pub(super) fn named(&self, name: &str) -> Option<ConnectionEntry> {
         let name: Box<str> = name.to_ascii_lowercase().into();
         let mut same = self.by_name.range((name.clone(), Uuid::nil())..=(name, Uuid::max()));
         same.next().map(|(_, place)| ConnectionEntry::clone(&place.entry.load()))
     }
 
-    /// Those that `wanted` is true of, ordered by name.
+    /// Returns the connections for which `wanted` is true, ordered by name.
     pub(super) fn entries_of(&self, wanted: impl Fn(Uuid) -> bool) -> impl Iterator<Item = ConnectionEntry> {
         let wanted = self.by_name.values().filter(move |place| wanted(place.id));
         wanted.map(|place| ConnectionEntry::clone(&place.entry.load()))

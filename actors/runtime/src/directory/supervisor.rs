@@ -1,5 +1,6 @@
-//! Starts, watches and restarts the connections' actors. An actor that panics is gone for good in
-//! actix; its end is told here, and a fresh one takes its place after a backoff.
+//! Starts, watches and restarts the connections' monitors; the actors of the threads are started by their
+//! connection. A monitor that panics is gone for good in actix: its end is reported here, and a new one takes its
+//! place after a backoff.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZero;
@@ -28,9 +29,9 @@ use portico_core::event::{Event, Observer};
 use portico_core::heartbeat::Heartbeat;
 use portico_sources::{LazySource, Source};
 
-/// Threads that the connections' actors share at most, however many cores there are.
+/// The maximal number of threads that the monitors share, however many cores there are.
 const MOST_ARBITERS: usize = 64;
-/// The longest delay before a fresh actor is started.
+/// The longest delay before a new monitor is started.
 const RESTART_MAX: Duration = Duration::from_secs(30);
 /// Sources that are made at once: it may take reading files, on threads of their own.
 const OPENINGS: usize = 4;
@@ -44,9 +45,9 @@ pub(crate) struct Supervisor {
     names: Names,
     openings: Arc<Semaphore>,
     pub(super) observer: Observer,
-    /// Actors whose place another has taken, and whose calls are not over.
+    /// Monitors that were replaced, and whose calls are not over.
     retired: Vec<Addr<ConnectionMonitor>>,
-    /// Actors that were started so far: tells each one from its successor.
+    /// The number of monitors started so far, which distinguishes each one from its successor.
     pub(super) started: u64,
     pub(super) draining: bool,
 }
@@ -56,7 +57,7 @@ pub(super) struct Child {
     deaths: VecDeque<Instant>,
     backoff: Backoff,
     pub(super) slot: ActorSlot,
-    /// The number of its actor.
+    /// The number of its monitor.
     pub(super) number: u64,
     /// Its actor's; absent while it is idle.
     pub(super) source: Option<Arc<dyn Source>>,
@@ -68,8 +69,8 @@ pub(super) struct Child {
     pub(super) usage: Arc<Usage>,
 }
 
-/// How many threads the actors share on a machine with so many cores: one each, and never fewer than two,
-/// so that one actor that is busy does not hold up all others.
+/// Returns how many threads the monitors share on a machine with so many cores: one each, and never fewer than two,
+/// so that a busy one does not block all others.
 fn arbiters(cores: Option<NonZero<usize>>) -> usize {
     cores.map_or(2, NonZero::get).clamp(2, MOST_ARBITERS)
 }
@@ -108,8 +109,8 @@ impl Supervisor {
         (address, beats)
     }
 
-    /// Takes a connection in, and starts its actor unless that waits for the first use. Gives the
-    /// actor's number and its state.
+    /// Adds a connection, and starts its monitor unless that waits for the first use. Returns the monitor's number
+    /// and its state.
     fn adopt(&mut self, connection: ConnectionSpec, ctx: &mut Context<Self>) -> Option<(u64, watch::Receiver<State>)> {
         let id = connection.id;
         let previous = self.children.remove(&id);
@@ -120,7 +121,7 @@ impl Supervisor {
         }
         let mut child = Child::new(connection, Arc::clone(&self.names), arbiter, self.intensity, Arc::clone(&usage));
         child.previous = previous.and_then(|mut previous| match (previous.previous.take(), &previous.slot) {
-            // Callers never found the one in between.
+            // The replaced monitor was never published.
             (Some(entry), _) => {
                 self.retire(&previous.slot);
                 Some(entry)
@@ -129,7 +130,7 @@ impl Supervisor {
             (None, _) => Some(previous.entry()),
         });
         self.children.insert(id, child);
-        // Who uses it goes on to use it.
+        // A connection in use stays awake across a reload.
         if usage.is_idle() {
             return None;
         }
@@ -174,7 +175,7 @@ impl Supervisor {
         }
     }
 
-    /// Lets callers find the actor with this number, and retires the one that they found before.
+    /// Publishes the monitor with this number, and retires the one published before.
     fn reveal(&mut self, id: Uuid, number: u64) {
         let previous = self.children.get_mut(&id).filter(|child| child.number == number);
         if let Some(previous) = previous.and_then(|child| child.previous.take()) {
@@ -183,7 +184,7 @@ impl Supervisor {
         }
     }
 
-    /// Lets callers find one connection as it stands now.
+    /// Publishes one connection in its current state.
     pub(super) fn publish(&self, id: Uuid) {
         if let Some(child) = self.children.get(&id)
             && !self.snapshot.load().put(child.found())
@@ -192,7 +193,7 @@ impl Supervisor {
         }
     }
 
-    /// Lets callers find what connections there are.
+    /// Publishes the list of connections.
     fn publish_all(&self) {
         let names = self.children.values().map(|child| Arc::clone(&child.connection().name)).collect();
         self.names.store(Arc::new(names));
@@ -222,7 +223,7 @@ impl Child {
         &self.description.connection
     }
 
-    /// What callers find.
+    /// Returns the entry that callers find.
     pub(super) fn found(&self) -> ConnectionEntry {
         self.previous.clone().unwrap_or_else(|| self.entry())
     }
@@ -266,7 +267,7 @@ impl Handler<Died> for Supervisor {
             return;
         }
         self.reveal(died.id, died.number);
-        // One that was retired or removed is nobody's loss.
+        // The end of a retired or removed one is expected.
         let Some(child) = self.children.get_mut(&died.id).filter(|child| child.number == died.number) else { return };
         let now = Instant::now();
         child.deaths.push_back(now);
@@ -299,9 +300,8 @@ impl Handler<Died> for Supervisor {
     }
 }
 
-/// The configuration has changed: some connections are started, anew or for the first time, and
-/// some are there no more. Answered when each of the started ones had its first attempt: until they are revealed, callers
-/// find what they found before.
+/// The configuration has changed: some connections are started or restarted, some are removed. Answered when each
+/// of the started ones had its first attempt: until they are published, callers find the former ones.
 #[derive(Message)]
 #[rtype(result = "StartedConnections")]
 pub(crate) struct Reload {

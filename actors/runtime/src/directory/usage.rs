@@ -1,12 +1,12 @@
-//! Whether anybody uses a connection. One that nobody has used for a while becomes idle, and the
-//! next use brings it back: the states and the words of gRPC's channels
+//! The use of a connection. One that was unused for a while becomes idle, and the next use brings it back: with the
+//! states and terms of gRPC's channels
 //! (<https://grpc.github.io/grpc/core/md_doc_connectivity-semantics-and-api.html>).
 
 use portico_core::mutex::lock;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Who uses a connection. It outlives an actor, and a change of the connection's settings.
+/// The users of a connection. It outlives an actor, and a change of the connection's settings.
 pub(super) struct Usage(Mutex<State>);
 
 struct State {
@@ -21,7 +21,7 @@ struct State {
 pub struct ConnectionLease(Arc<Usage>);
 
 impl Default for Usage {
-    /// Idle: nobody has used it yet.
+    /// Idle: not used yet.
     fn default() -> Self {
         Self(Mutex::new(State { users: 0, used: Instant::now(), idle: true }))
     }

@@ -1,7 +1,7 @@
-//! Admission to a connection: so many calls run at once, of one caller no more than a share of them,
-//! so many more may wait, and whoever cannot be served in time is told at once. Between those who wait
-//! it goes round robin by caller: one who sends a thousand calls delays another's first one by a single
-//! turn, and one whose calls never end leaves room for others.
+//! Admission to a connection: a limited number of calls run at once, each caller's share of them is limited, a
+//! limited number wait, and a call that cannot be served in time is refused at once. Waiting calls are served round
+//! robin by caller: a caller with a thousand calls delays another's first one by a single turn, and a caller whose
+//! calls never end leaves room for others.
 
 mod turns;
 
@@ -19,14 +19,14 @@ use portico_core::worker::WorkerId;
 const ENOUGH: u32 = 16;
 /// How much of the mean duration is the last call's: one part in so many.
 const WEIGHT: u32 = 8;
-/// How long one who waits may be overtaken by those who wait on the thread where a permit became free.
+/// How long a waiting call may be overtaken by those waiting on the thread where a permit was returned.
 const OVERTAKEN: Duration = Duration::from_millis(20);
-/// The shortest delay that a refused caller is told.
+/// The shortest delay reported to a refused caller.
 const SOONEST: Duration = Duration::from_secs(1);
-/// The longest delay that a refused caller is told.
+/// The longest delay reported to a refused caller.
 const LATEST: Duration = Duration::from_secs(60);
 
-/// The permits of one connection and those who wait for one.
+/// The permits of one connection, and the calls waiting for them.
 #[derive(Debug)]
 pub struct Queue {
     permits: usize,
@@ -34,16 +34,16 @@ pub struct Queue {
     share: usize,
     most: usize,
     state: Mutex<State>,
-    /// Told when the last call has ended.
+    /// Notified when the last call has ended.
     ended: Notify,
 }
 
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// How many permits each caller has who has any.
+    /// The number of permits of each caller, if any.
     running: HashMap<Arc<str>, usize>,
-    /// While a permit is free, only callers wait who have their share.
+    /// If a permit is free, every waiter is a caller at its limit.
     turns: Turns<Arc<str>, Waiter>,
     /// How long a permit is held, on the average of late.
     held: Duration,
@@ -51,7 +51,7 @@ struct State {
     known: u32,
 }
 
-/// One who waits.
+/// A waiting call.
 #[derive(Debug)]
 struct Waiter {
     tell: oneshot::Sender<Verdict>,
@@ -60,7 +60,7 @@ struct Waiter {
     since: Instant,
 }
 
-/// What becomes of one who waits.
+/// The outcome of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Granted,
@@ -79,7 +79,7 @@ pub struct Load {
     pub places: usize,
     /// Calls that wait.
     pub waiting: usize,
-    /// Callers who have a call that waits.
+    /// The number of callers with waiting calls.
     pub callers: usize,
 }
 
@@ -101,13 +101,13 @@ pub enum RefusalReason {
 pub struct Refused {
     /// The reason.
     pub why: RefusalReason,
-    /// When the next attempt is worth making: when who waits now has probably been served.
+    /// When another attempt makes sense: when the calls waiting now have probably been served.
     pub retry_after: Duration,
 }
 
 impl Queue {
-    /// Lets `permits` calls run at once, at least one, and `most` more wait. One caller's calls may have
-    /// `share` of the permits at once; unless told, all but one, and at least one.
+    /// Makes a queue in which `permits` calls run at once, at least one, and `most` more wait. One caller may have
+    /// `share` of the permits at once; by default all but one, and at least one.
     pub fn new(permits: usize, share: Option<usize>, most: usize) -> Arc<Self> {
         let permits = permits.max(1);
         let share = share.unwrap_or(permits - 1).clamp(1, permits);
@@ -116,10 +116,10 @@ impl Queue {
         Arc::new(Self { permits, share, most, state: Mutex::new(state), ended: Notify::new() })
     }
 
-    /// Waits for a permit, as long as `patience` at most. Dropping the future gives the place back.
+    /// Waits for a permit, at most for `patience`. Dropping the future gives up the place.
     ///
     /// # Errors
-    /// There is none in time. It is said at once when that can be foreseen.
+    /// No permit is available in time. Returned at once if that can be foreseen.
     pub async fn acquire(self: &Arc<Self>, caller: &str, patience: Duration) -> Result<Permit, Refused> {
         let mut waiting = match self.join(caller, patience)? {
             Ok(permit) => return Ok(permit),
@@ -131,7 +131,7 @@ impl Queue {
             Ok(Ok(Verdict::Displaced) | Err(_)) => {
                 Err(self.lock().refused(RefusalReason::Displaced, &waiting.caller, self))
             }
-            // A permit that was granted this very moment is given back by the drop.
+            // If the permit was granted this very moment, the drop returns it.
             Err(_) => Err(self.lock().refused(RefusalReason::TimedOut, &waiting.caller, self)),
         }
     }
@@ -141,7 +141,7 @@ impl Queue {
         loop {
             let ended = self.ended.notified();
             tokio::pin!(ended);
-            // From here on nobody's end is missed.
+            // From here on no end of a call is missed.
             ended.as_mut().enable();
             if self.lock().free == self.permits {
                 return;
@@ -225,7 +225,7 @@ impl State {
         *self.running.entry(Arc::clone(caller)).or_default() += 1;
     }
 
-    /// A permit of `caller` is free again: whose turn it is gets it, of those with less than their share.
+    /// Passes a returned permit of `caller` to the next waiting caller below its share.
     fn release(&mut self, caller: &str, share: usize) {
         self.free += 1;
         if let Some(running) = self.running.get_mut(caller) {
@@ -255,7 +255,7 @@ impl State {
     }
 }
 
-/// A place in the queue, given back when dropped.
+/// A place in the queue, given up on drop.
 struct Waiting {
     queue: Arc<Queue>,
     caller: Arc<str>,
@@ -278,14 +278,14 @@ impl Drop for Waiting {
             return;
         }
         let mut state = self.queue.lock();
-        // Verdicts are given under the lock: who is not found any more has one.
+        // Verdicts are sent under the lock: a call that is not found any more has one.
         if state.turns.leave(&self.caller, self.ticket).is_none() && self.verdict.try_recv() == Ok(Verdict::Granted) {
             self.queue.release(&self.caller, &mut state);
         }
     }
 }
 
-/// Leave to run one call; given back when dropped.
+/// The permission to run one call; returned on drop.
 #[derive(Debug)]
 pub struct Permit {
     queue: Arc<Queue>,

@@ -1,4 +1,4 @@
-//! Who gets in, who waits, and who is told at once.
+//! Tests of which calls are admitted, wait, or are refused at once.
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
@@ -89,7 +89,7 @@ async fn whose_turn_does_not_come_is_told_so_and_a_turn_that_nobody_takes_is_pas
     assert_eq!(queue.acquire("b", Duration::ZERO).await.unwrap_err().why, RefusalReason::TimedOut);
     let (granted, mut next) = (waits(&queue, "a"), waits(&queue, "a"));
     drop(held);
-    // It was granted, and nobody looked.
+    // It was granted, but never polled.
     drop(granted);
     let last = (&mut next).now_or_never().expect("the turn is passed on").unwrap();
     drop(last);
@@ -120,7 +120,7 @@ proptest! {
     fn no_permit_is_lost_and_none_is_made(
         permits in 1_usize..4, share in 1_usize..4, most in 0_usize..6, steps in proptest::collection::vec((0_usize..3, 0_usize..12), 0..80),
     ) {
-        // Who waits has a deadline, and so needs a clock.
+        // Waiting calls have a deadline, and so need a clock.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let _clock = runtime.enter();
         let queue = Queue::new(permits, Some(share), most);
@@ -136,7 +136,7 @@ proptest! {
                 2 if which < waiting.len() => drop(waiting.swap_remove(which)),
                 _ => {}
             }
-            // Every second time nobody looks, so that turns are dropped that were granted.
+            // Every second time nothing is polled, so that granted permits are dropped.
             if which % 2 == 0 {
                 for mut entering in std::mem::take(&mut waiting) {
                     match (&mut entering).now_or_never() {

@@ -1,5 +1,5 @@
-//! Whose turn it is: round robin between those who wait, first come first served among what one
-//! of them asks. A pure value, so that it can be tested without time.
+//! Round robin between waiting owners, first come first served among the items of each. A pure value, so that it
+//! can be tested without time.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -7,7 +7,7 @@ use std::hash::Hash;
 /// How many owners, and items of each, are looked at for one that suits.
 const NEAR: usize = 16;
 
-/// Names one place among those that wait.
+/// Identifies a place among the waiting items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket(u64);
 
@@ -16,7 +16,7 @@ pub(super) struct Ticket(u64);
 pub(super) struct Turns<K, T> {
     /// No lane is empty.
     lanes: HashMap<K, VecDeque<(Ticket, T)>>,
-    /// The owners of the lanes, the one whose turn it is in front.
+    /// The owners of the lanes, the next one in front.
     order: VecDeque<K>,
     waiting: usize,
     next: u64,
@@ -60,8 +60,8 @@ impl<K: Clone + Eq + Hash, T> Turns<K, T> {
         ticket
     }
 
-    /// The item whose turn it is among those of owners who `may` have one. Unless that one `suits`, one that
-    /// does and stands close behind may go before it. The owner's next turn comes behind everybody else's.
+    /// Removes the next item of an owner that `may` have one. If it does not `suit`, one that suits and is close
+    /// behind may go first. The owner's next turn comes after all others.
     pub(super) fn next(&mut self, may: impl Fn(&K) -> bool, suits: impl Fn(&T) -> bool) -> Option<(K, T)> {
         let mut waiting =
             self.order.iter().enumerate().filter(|(_, owner)| may(owner)).take(NEAR).flat_map(|(at, owner)| {
@@ -159,7 +159,7 @@ mod tests {
         proptest::collection::vec(step, 0..120)
     }
 
-    /// What goes on, with every item that is out and who waits how long for a turn.
+    /// The state of a test run: every granted item, and how long each one waits for a turn.
     #[derive(Default)]
     struct Played {
         turns: Turns<u8, (u8, usize)>,
@@ -235,7 +235,7 @@ mod tests {
         #[test]
         fn who_waits_sees_nobody_have_two_turns_before_their_own(steps in steps()) {
             let mut played = Played::default();
-            // For each owner that waits: who had a turn since it began to wait, or had its last.
+            // For each waiting owner: which owners had a turn since it started to wait, or had its last turn.
             let mut seen: HashMap<u8, HashSet<u8>> = HashMap::new();
             for step in steps {
                 let step = if matches!(step, Step::NextOf(_)) { Step::Next } else { step };

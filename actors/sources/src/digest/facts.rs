@@ -1,4 +1,4 @@
-//! What is known of tables, put together from listings.
+//! Facts about tables, collected from listings.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,15 +8,15 @@ use crate::statements::texts::TextRow;
 use portico_core::call::MetadataKind;
 use portico_core::reply::DataType;
 
-/// Rows of a table that is told whole.
+/// The maximal number of rows of a table whose rows are included.
 pub const MOST_LOOKUP_ROWS: usize = 20;
-/// Tables whose rows are told.
+/// The maximal number of tables whose rows are included.
 const MOST_LOOKUPS: usize = 24;
 
 /// Schema and name of a table.
 pub type QualifiedName = (String, String);
 
-/// What is known.
+/// The collected facts.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// Ordered by schema and name.
@@ -77,8 +77,8 @@ fn named(row: &TextRow, metadata: MetadataKind, schema: &str, name: &str) -> Opt
 }
 
 impl Facts {
-    /// Puts together what the rows of the metadata of tables, of their details and of imported keys say. A partition
-    /// whose parent is there is a part of that.
+    /// Collects facts from the metadata of tables, of their details and of imported keys. A partition is merged
+    /// into its parent, if that is present.
     pub fn new(tables: &[TextRow], details: &[TextRow], keys: &[TextRow]) -> Self {
         let mut facts = Self::default();
         let details: HashMap<QualifiedName, &TextRow> = details
@@ -115,7 +115,7 @@ impl Facts {
             parts.iter().map(|(part, parent)| (part, parent)).collect();
         for (part, parent) in &parts {
             let mut top = parent;
-            // As deep as partitions go; what goes round in circles ends too.
+            // At most as many steps as there are entries, so that a cycle ends too.
             for _ in 0..known.len() {
                 let Some(higher) = above.get(top) else { break };
                 top = higher;
@@ -181,18 +181,18 @@ impl Facts {
         }
     }
 
-    /// Adds that a column refers to another one, as an administrator has declared it.
+    /// Adds that a column refers to another one, as declared by an administrator.
     pub fn relate(&mut self, (from, column): (QualifiedName, &str), (to, to_column): (QualifiedName, &str)) {
         let key = ForeignKey { columns: vec![column.to_owned()], to, to_columns: vec![to_column.to_owned()] };
         self.add_key(&from, key);
     }
 
-    /// Whether a column of this table is told to refer to another one.
+    /// Returns true if a column of this table is known to refer to another one.
     pub fn refers(&self, place: &QualifiedName, column: &str) -> bool {
         self.table(place).is_some_and(|table| table.keys.iter().any(|key| key.columns == [column]))
     }
 
-    /// Adds what the rows of the metadata of columns say.
+    /// Adds the metadata of columns.
     pub fn describe(&mut self, rows: &[TextRow]) {
         for row in rows {
             let of = |label| text(row, MetadataKind::Columns, label);
@@ -225,7 +225,7 @@ impl Facts {
         }
     }
 
-    /// The places of the tables, the one that is referred to and used most first.
+    /// Returns the indexes of the tables, the most referenced and most used first.
     pub fn ranked(&self) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.tables.len()).collect();
         let weight = |at: &usize| {
@@ -235,8 +235,8 @@ impl Facts {
         places
     }
 
-    /// The tables whose rows are worth telling, each with its columns: small ones of few short columns that others
-    /// refer to.
+    /// Returns the tables whose rows are worth including, each with its columns: small ones with few short columns
+    /// that other tables refer to.
     pub fn lookups(&self) -> Vec<(QualifiedName, Vec<String>)> {
         let ranked = self.ranked().into_iter().filter_map(|at| self.tables.get(at));
         let small = ranked.filter(|table| {
@@ -288,7 +288,7 @@ impl TableFacts {
         self.columns.iter().filter_map(|column| Some((column.name.as_str(), column.remarks.as_deref()?)))
     }
 
-    /// The column whose value, a number or a text, finds one row; and whether it is a number.
+    /// Returns the column whose value, a number or a text, identifies one row; and whether it is a number.
     pub fn key(&self) -> Option<(&str, bool)> {
         let mut keys = self.columns.iter().filter(|column| column.is_key);
         let key = keys.next().filter(|key| keys.next().is_none() && (key.is_bare() || key.is(&[DataType::Varchar])))?;

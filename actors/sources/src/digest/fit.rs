@@ -1,4 +1,4 @@
-//! What of a schema is told when not all of it fits.
+//! Selects what of a schema is written if not all of it fits.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
@@ -7,11 +7,11 @@ use super::facts::{Facts, TableFacts};
 use super::line::{Style, line, line_among};
 use super::words::one_line;
 
-/// A part of the room, in percent, is for the names of what is left out.
+/// The share of the space, in percent, for the names of the tables left out.
 const NAMES: usize = 25;
 
-/// Writes `facts` within `most` bytes: all tables, or those whole that are referred to and used most, and the others by
-/// name. `more` says how to ask for these.
+/// Writes `facts` in at most `most` bytes: all tables, or in full those most referenced and used, and the others by
+/// name. `more` says how to ask for the others.
 pub fn write(facts: &Facts, style: &Style<'_>, most: usize, more: &str) -> String {
     let all: BTreeSet<usize> = (0..facts.tables.len()).collect();
     let text = of_tables(facts, style, &all);
@@ -65,7 +65,7 @@ fn of_tables(facts: &Facts, style: &Style<'_>, wanted: &BTreeSet<usize>) -> Stri
     text
 }
 
-/// What a schema's comment may take, counted with each of its tables.
+/// Returns the length of a schema's comment, which is counted with each of its tables.
 fn remarks_length(facts: &Facts, table: &TableFacts) -> usize {
     facts.schema_remarks.get(&table.place.0).map_or(0, |it| one_line(it).len() + table.place.0.len() + 6)
 }

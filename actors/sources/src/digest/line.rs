@@ -30,7 +30,7 @@ impl Style<'_> {
     }
 }
 
-/// A table's name as it stands in a statement.
+/// Returns a table's name as written in a statement.
 pub fn table_name(table: &TableFacts, style: &Style<'_>) -> String {
     style.name(&table.place)
 }
@@ -40,7 +40,7 @@ pub fn line(table: &TableFacts, style: &Style<'_>) -> String {
     line_among(table, style, &mut HashSet::new())
 }
 
-/// The line of `table`. What a type's values are is told once: `told` holds the types that it was told of.
+/// Returns the line of `table`. The values of a type are listed once: `told` contains the types already listed.
 pub(super) fn line_among(table: &TableFacts, style: &Style<'_>, told: &mut HashSet<String>) -> String {
     let mut line = String::new();
     if !table.is_table() {
@@ -122,7 +122,7 @@ fn write_column(
     }
 }
 
-/// Types whose name says nothing of their values.
+/// Returns true for types whose name says nothing about their values.
 fn is_builtin(type_name: &str) -> bool {
     let word = type_name.split(['(', '[', ' ']).next().unwrap_or_default();
     word.is_empty()
@@ -165,7 +165,7 @@ fn write_rows(line: &mut String, table: &TableFacts) {
 }
 
 impl TableFacts {
-    /// Whether all columns of a key are seen: who does not see one is not told of the key.
+    /// Returns true if all columns of a key are visible: if one is hidden, the key is left out.
     fn has(&self, key: &ForeignKey) -> bool {
         key.columns.iter().all(|name| self.columns.iter().any(|column| column.name == *name))
     }

@@ -1,6 +1,6 @@
-//! A schema in as few words as a model needs to write SQL from: a line for each table, in the words of DDL. What is
-//! known comes from listings (`facts`), so that a connection and a workspace are told alike; how a table is written is
-//! in `line`, what stays when not all of it fits in `fit`, and what was written is kept in `kept`.
+//! A schema in as few words as a model needs to write SQL: a line for each table, in the words of DDL. The facts
+//! come from listings (`facts`), so that connections and workspaces are described alike; `line` writes a table,
+//! `fit` selects what is written if not all of it fits, and `text_cache` keeps the resulting texts.
 
 mod facts;
 mod fit;

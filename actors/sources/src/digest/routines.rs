@@ -7,7 +7,7 @@ use super::words::{one_line, quoted};
 use crate::profile::{Direction, Procedure};
 use portico_core::near;
 
-/// A procedure with what it takes, what may be left out of that, and what it returns.
+/// Returns a procedure's signature: its parameters, which of them are optional, and its result.
 pub fn signature(procedure: &Procedure, style: &Style<'_>) -> String {
     let name = quoted(&procedure.name);
     let mut line = if style.default_schema == Some(&procedure.schema) {

@@ -21,21 +21,21 @@ impl<K> Default for TextCache<K> {
 
 impl<K> fmt::Debug for TextCache<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Kept")
+        f.write_str("TextCache")
     }
 }
 
 impl<K> TextCache<K> {
-    /// The text whose key `is_it` says.
+    /// Returns the text whose key matches `is_it`.
     pub fn get(&self, is_it: impl Fn(&K) -> bool) -> Option<Arc<str>> {
         let mut kept = lock(&self.0);
         let at = kept.iter().position(|(key, _)| is_it(key))?;
-        // The one that is used last is let go of last.
+        // The most recently used text is dropped last.
         kept.get_mut(at..)?.rotate_left(1);
         kept.last().map(|(_, text)| Arc::clone(text))
     }
 
-    /// Keeps a text instead of those that `replaces` says.
+    /// Stores a text, and removes those that `replaces` matches.
     pub fn put(&self, key: K, text: Arc<str>, replaces: impl Fn(&K) -> bool) {
         let mut kept = lock(&self.0);
         kept.retain(|(key, _)| !replaces(key));

@@ -36,14 +36,14 @@ pub(super) fn comment(remarks: &str) -> String {
     format!("/*{}*/", one_line(remarks).replace("*/", "* /").replace("/*", "/ *"))
 }
 
-/// A value as a literal of SQL; what is not plain in it is written out or cut.
+/// Returns a value as a SQL literal; special characters are escaped, and long values are cut.
 pub(super) fn literal(value: Option<&str>, is_bare: bool) -> String {
     match value {
         None => "NULL".to_owned(),
         Some(value) if is_bare => cut(value, VALUE_LENGTH),
         Some(value) => {
             let visible = value.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
-            // A backslash that stands for nothing else is one.
+            // A backslash that escapes nothing is a plain one.
             let visible = if visible.replace("\\\\", "\\") == value { value } else { visible.as_str() };
             format!("'{}'", cut(visible, VALUE_LENGTH).replace('\'', "''"))
         }
@@ -66,7 +66,7 @@ const SHORT: &[(&str, &str)] = &[
 /// A type in its shortest words, with its length or its digits.
 pub(super) fn type_name(name: &str, data_type: i64, size: i64, scale: i64) -> String {
     let is = |data_type_: DataType| data_type == i64::from(data_type_.code());
-    // Words in capitals alone are no names that need them.
+    // A name in capitals only needs no quotes.
     let plain = if name.contains(|it: char| it.is_ascii_lowercase() || it == '"') {
         name.to_owned()
     } else {
@@ -78,7 +78,7 @@ pub(super) fn type_name(name: &str, data_type: i64, size: i64, scale: i64) -> St
     });
     let mut told = short.unwrap_or(plain);
     let is_exact = is(DataType::Numeric) || is(DataType::Decimal);
-    // The length of other types is no part of their name.
+    // For other types the length is not a part of the name.
     let has_length = is_exact || told.ends_with("char") || told.starts_with("bit");
     if size > 0 && has_length && !told.contains(['(', '[']) {
         let scale = if is_exact && scale != 0 { format!(",{scale}") } else { String::new() };

@@ -1,6 +1,5 @@
-//! The rights that a source's own user has there, beside what a connection exposes: the statements
-//! that make the two agree, and what is found where they do not. Which statements these are is the
-//! driver's business.
+//! The privileges of a source's own user, beside what a connection exposes: the statements that make the two agree,
+//! and the differences found. The statements themselves are the driver's.
 
 /// Which rights are asked for.
 #[derive(Clone, Debug)]
@@ -9,21 +8,21 @@ pub struct GrantRequest {
     pub role: String,
     /// Whether they are to be taken away again.
     pub revoke: bool,
-    /// Whether what everybody may do beyond the configuration is to be taken away.
+    /// Whether privileges of PUBLIC beyond the configuration are revoked.
     pub revoke_public: bool,
 }
 
-/// What it takes to give them.
+/// The statements that grant the privileges.
 #[derive(Clone, Debug, Default)]
 pub struct GrantScript {
     /// The statements, in order, that run as one transaction.
     pub statements: Vec<String>,
-    /// Those that would take from everybody what the configuration does not expose. They are among the
-    /// statements only if that was asked for.
+    /// The statements that revoke from PUBLIC what the configuration does not expose. They are included in the
+    /// statements only if that was requested.
     pub public: Vec<String>,
-    /// What no statement says.
+    /// Notes on what the statements do not cover.
     pub notes: Vec<String>,
-    /// What is left to be done by hand.
+    /// Steps that remain to be done by hand.
     pub next: Vec<String>,
     /// All of it as a text that the source's own client program runs.
     pub text: String,

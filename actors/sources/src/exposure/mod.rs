@@ -1,4 +1,4 @@
-//! What of a source exists for callers, and the rights that its own user needs for that.
+//! What of a source is exposed to callers, and the privileges that its own user needs for that.
 
 pub(crate) mod grants;
 pub(crate) mod names;

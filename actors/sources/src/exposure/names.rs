@@ -1,12 +1,12 @@
-//! Which schemas, tables and procedures of a source exist for callers: the administrator's lists,
-//! and what they say of a name. How they are kept is in `exposure/source`.
+//! Decides which schemas, tables and procedures of a source are exposed to callers, by the administrator's lists.
+//! They are enforced in `exposure/source`.
 
 use std::sync::Arc;
 
 use portico_core::pattern;
 use portico_core::workspace::{Asset, Workspace};
 
-/// What exists for callers. Everything, unless lists say otherwise.
+/// What is exposed to callers: everything, unless lists restrict it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exposure {
     /// Schemas.
@@ -15,16 +15,16 @@ pub struct Exposure {
     pub tables: Names,
     /// Procedures and functions, by `procedure` or `schema.procedure`.
     pub procedures: Names,
-    /// What exists is shown by this too.
+    /// A further exposure that must show the object too.
     pub within: Option<Arc<Exposure>>,
 }
 
-/// Names, or patterns in which `%` stands for anything, in any case. `_` is itself.
+/// Names, or patterns in which `%` matches anything, in any case. `_` is literal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// What is shown; `None` shows all, an empty list nothing.
+    /// What is shown; `None` shows everything, an empty list nothing.
     pub shown: Option<Vec<String>>,
-    /// What is hidden, also of what is shown.
+    /// What is hidden, even if it is shown.
     pub hidden: Vec<String>,
 }
 
@@ -35,9 +35,9 @@ impl Names {
         all_shown && self.hidden.is_empty()
     }
 
-    /// Whether every name in `schema` passes, as far as that can be told without the names.
+    /// Returns true if every name in `schema` passes, as far as that can be decided without the names.
     fn pass_all_of(&self, schema: &str) -> bool {
-        // A pattern with a plain schema in front speaks of that one alone.
+        // A pattern with a literal schema in front applies to that schema alone.
         let schema_of = |pattern: &String| {
             let (schema, rest) = pattern.split_once('.')?;
             (!schema.contains(['%', '\\'])).then(|| (schema.to_owned(), rest.to_owned()))
@@ -63,7 +63,7 @@ fn any_fits(entries: &[String], schema: Option<&str>, name: &str) -> bool {
     entries.iter().any(|entry| speaks_of(entry, schema, name))
 }
 
-/// Whether the entry of a list speaks of `name`, which is in `schema` if it is no schema itself.
+/// Returns true if an entry of a list matches `name`, which is in `schema` unless it is a schema itself.
 pub fn speaks_of(entry: &str, schema: Option<&str>, name: &str) -> bool {
     // Only an entry with a dot speaks of the schema.
     let qualified = || schema.is_some_and(|schema| pattern::speaks_of(entry, &format!("{schema}.{name}")));
@@ -71,7 +71,7 @@ pub fn speaks_of(entry: &str, schema: Option<&str>, name: &str) -> bool {
 }
 
 impl Exposure {
-    /// What `workspace` has of the connection of that name, and nothing else.
+    /// Makes the exposure of exactly what `workspace` contains of the connection of that name.
     pub fn of_workspace(workspace: &Workspace, connection: &str) -> Self {
         let (mut schemas, mut tables, mut procedures) = (Vec::new(), Vec::new(), Vec::new());
         for asset in workspace.assets.iter().filter(|asset| asset.connection().eq_ignore_ascii_case(connection)) {
@@ -85,28 +85,28 @@ impl Exposure {
         Self { schemas: only(schemas), tables: only(tables), procedures: only(procedures), within: None }
     }
 
-    /// Of these, what `other` shows as well.
+    /// Restricts `other` to what this exposure shows.
     #[must_use]
     pub fn intersection(self: &Arc<Self>, other: &Self) -> Self {
         if self.is_everything() { other.clone() } else { Self { within: Some(Arc::clone(self)), ..other.clone() } }
     }
 
-    /// Whether both say so, where there is another one.
+    /// Returns true if the condition holds for both, if there is a second exposure.
     fn both(&self, says: impl Fn(&Self) -> bool) -> bool {
         says(self) && self.within.as_deref().is_none_or(says)
     }
 
-    /// Whether nothing is hidden.
+    /// Returns true if nothing is hidden.
     pub fn is_everything(&self) -> bool {
         self.both(|it| it.schemas.pass_all() && it.tables.pass_all() && it.procedures.pass_all())
     }
 
-    /// Whether there is such a schema for callers.
+    /// Returns true if the schema is exposed.
     pub fn shows_schema(&self, schema: &str) -> bool {
         self.both(|it| it.schemas.pass(None, schema))
     }
 
-    /// Whether there is such a table or view for callers.
+    /// Returns true if the table or view is exposed.
     pub fn shows_table(&self, schema: &str, table: &str) -> bool {
         self.shows_schema(schema) && self.both(|it| it.tables.pass(Some(schema), table))
     }
@@ -116,22 +116,22 @@ impl Exposure {
         !self.both(|it| !(it.schemas.hides(None, schema) || it.tables.hides(Some(schema), table)))
     }
 
-    /// Whether the administrator's list of what is shown names this procedure or function.
+    /// Returns true if the administrator's list of shown procedures names this procedure or function.
     pub fn names_procedure(&self, schema: &str, procedure: &str) -> bool {
         self.procedures.shown.is_some() && self.shows_procedure(schema, procedure)
     }
 
-    /// Whether every table of `schema`, whatever its name, is there for callers.
+    /// Returns true if every table of `schema`, whatever its name, is exposed.
     pub fn shows_every_table(&self, schema: &str) -> bool {
         self.shows_schema(schema) && self.both(|it| it.tables.pass_all_of(schema))
     }
 
-    /// Whether every procedure and function of `schema`, whatever its name, is there for callers.
+    /// Returns true if every procedure and function of `schema`, whatever its name, is exposed.
     pub fn shows_every_procedure(&self, schema: &str) -> bool {
         self.shows_schema(schema) && self.both(|it| it.procedures.pass_all_of(schema))
     }
 
-    /// Whether there is such a procedure or function for callers.
+    /// Returns true if the procedure or function is exposed.
     pub fn shows_procedure(&self, schema: &str, procedure: &str) -> bool {
         self.shows_schema(schema) && self.both(|it| it.procedures.pass(Some(schema), procedure))
     }

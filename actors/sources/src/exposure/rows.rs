@@ -1,4 +1,4 @@
-//! Listings of which some rows are told, and of these some cells.
+//! Filters listings: removes hidden rows, and cells that mention hidden objects.
 
 use std::ops::Range;
 
@@ -24,13 +24,13 @@ pub(crate) fn chosen(
         }
         part => Ok(part),
     });
-    // A batch without rows is none.
+    // A batch must not be empty.
     let parts = parts.filter(|part| std::future::ready(!matches!(part, Ok(Part::Rows(batch)) if batch.rows() == 0)));
     Results::new(false, parts)
 }
 
-/// The cells that are left out of a row about tables, those that tell of another one that is not shown; `None` where the
-/// row itself is of such a table.
+/// Returns the cells to remove from a row about tables: those that mention another table, which is hidden. Returns
+/// `None` if the row itself is about a hidden table.
 pub(crate) fn of_tables(
     batch: &dyn Batch,
     row: usize,
@@ -42,7 +42,7 @@ pub(crate) fn of_tables(
         return Ok(None);
     }
     Ok(match metadata {
-        // A foreign key tells of two tables.
+        // A foreign key mentions two tables.
         MetadataKind::ImportedKeys | MetadataKind::ExportedKeys if !is_shown(5, 6)? => None,
         MetadataKind::Columns => {
             let place = catalog::place(metadata, "REFERENCES");
@@ -57,8 +57,8 @@ pub(crate) fn of_tables(
     })
 }
 
-/// Whether `schema.table.column` is a column of a table that is shown. Names may have dots in them: it is, where every
-/// way to read it says so.
+/// Returns true if `schema.table.column` is a column of a table that is shown. Names may contain dots: it is true
+/// only if every way to split the name says so.
 fn shows_column(column: &str, shows: impl Fn(&str, &str) -> bool) -> bool {
     let dots: Vec<usize> = column.match_indices('.').map(|(at, _)| at).collect();
     let ways = dots.iter().enumerate().flat_map(|(first, at)| {
@@ -68,7 +68,7 @@ fn shows_column(column: &str, shows: impl Fn(&str, &str) -> bool) -> bool {
     ways.peek().is_some() && ways.all(|way| matches!(way, (Some(schema), Some(table)) if shows(schema, table)))
 }
 
-/// The text in this place; an empty one where there is none.
+/// Returns the text of a cell; empty if there is none.
 pub(super) fn text(batch: &dyn Batch, row: usize, column: usize) -> Result<String> {
     Ok(match batch.cell(row, column)? {
         Cell::Text(text) => text.into_owned(),

@@ -1,7 +1,6 @@
-//! A source of which callers see a part: what its lists hide is in no listing, no profile and no
-//! hint, and a call of a procedure that is hidden is told that there is no such thing. Which names
-//! are hidden is in `exposure`. What a statement may use is judged by the drivers, which ask their
-//! engines.
+//! A source of which callers see a part. Hidden names are in no listing, no profile and no hint; a call of a hidden
+//! procedure fails as if it did not exist. Which names are hidden is decided in `exposure`. Statements are checked
+//! by the drivers, which ask their databases what a statement uses.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -19,7 +18,7 @@ use portico_core::finding::Finding;
 use portico_core::mutex::lock;
 use portico_core::reply::{Batch, Results};
 
-/// Shows of `source` what `exposure` lets pass.
+/// Restricts `source` to what `exposure` shows.
 pub fn narrow(source: Arc<dyn Source>, exposure: Exposure, driver: &'static Driver) -> Arc<dyn Source> {
     if exposure.is_everything() {
         return source;
@@ -85,7 +84,7 @@ impl Shared {
     }
 
     async fn run(&self, mut plan: Plan) -> Result<Results> {
-        // What the source says may name what is hidden.
+        // Notices of the source may mention hidden names.
         plan.notices = None;
         match &mut plan.task {
             Task::Describe(metadata, _) => {
@@ -111,8 +110,8 @@ impl Shared {
         rows::chosen(results, move |batch, row| told(&exposure, driver, metadata, batch, row))
     }
 
-    /// Refuses a `defaultSchema` that callers do not see. Whose driver judges statements by what the server
-    /// understood, judges this too.
+    /// Refuses a `defaultSchema` that is hidden from callers. Drivers that check statements by the server's own
+    /// analysis check this as well.
     fn check_schemas(&self, task: &Task) -> Result<()> {
         if self.driver.capabilities.judges_schemas {
             return Ok(());
@@ -122,7 +121,7 @@ impl Shared {
             Task::Statements(all) | Task::Columns(all) => all.as_slice(),
             Task::Batch(_) | Task::Describe(..) | Task::Procedure(_) => &[],
         };
-        // What an administrator wrote may read what callers do not see.
+        // An administrator's statement may use what is hidden from callers.
         let of_callers = prepared.iter().filter(|prepared| !prepared.by_administrator);
         let batch = match task {
             Task::Batch(batch) => batch.default_schema.as_ref(),
@@ -180,7 +179,7 @@ impl Shared {
     }
 }
 
-/// The cells that are left out of a row that callers may see; `None` for any other.
+/// Returns the cells to remove from a row that callers may see; `None` for a hidden row.
 fn told(
     exposure: &Exposure,
     driver: &Driver,

@@ -13,7 +13,7 @@ pub struct Address {
     pub url: SecretString,
     /// Where the password is when it is not in the URL.
     pub password: Option<Password>,
-    /// What stands between us and the database.
+    /// The pooler between the service and the database.
     pub pooler: Pooler,
     /// How callers sign in as roles of their own; absent where the sessions are all of the URL's user.
     pub login: Option<Login>,
@@ -61,7 +61,7 @@ impl Files {
 }
 
 impl From<&str> for Address {
-    /// A URL that needs nothing besides.
+    /// Makes an address of a URL alone.
     fn from(url: &str) -> Self {
         Self {
             url: SecretString::from(url),
@@ -74,7 +74,7 @@ impl From<&str> for Address {
 }
 
 impl From<String> for Address {
-    /// A URL that needs nothing besides.
+    /// Makes an address of a URL alone.
     fn from(url: String) -> Self {
         Self::from(url.as_str())
     }

@@ -1,11 +1,13 @@
-//! What the caller should write instead, where the words of the source alone do not say it. The numbers are PostgreSQL's
-//! (appendix A); its words may be in any language, so that only what it quotes is read.
+//! Adds hints that say what to write instead, if the source's message alone does not. Failures are recognised by
+//! SQLSTATE (PostgreSQL, appendix A), since the message may be in any language and mostly only what it quotes is
+//! read. Two hints need English words: `grant` looks for " schema ", " function " and " procedure ", `operator` for
+//! the name `round`.
 
 use crate::statements::foreign::{Foreign, Words};
 use portico_core::error::{Error, Missing};
 use portico_sql::{Class, Dialect, Statement};
 
-/// What other databases call so.
+/// Functions of other databases, and what PostgreSQL has instead.
 const FUNCTIONS: &[Foreign] = &[
     ("ADD_MONTHS", "a_date + interval '1 month'"),
     ("CHARINDEX", "strpos(text, part)"),
@@ -44,7 +46,7 @@ const FUNCTIONS: &[Foreign] = &[
     ("UNIX_TIMESTAMP", "extract(epoch FROM a_time)"),
     ("YEAR", "extract(year FROM a_date)"),
 ];
-/// The same of words that are no functions.
+/// Words of other databases that are not functions.
 const WORDS: &[Foreign] = &[
     ("==", "="),
     ("AUTO_INCREMENT", "GENERATED ALWAYS AS IDENTITY"),
@@ -66,7 +68,8 @@ const COMMANDS: &[Foreign] = &[
 const DESCRIBING: &str =
     "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '…' lists columns";
 
-/// Adds to `failure` what helps to mend `statement`. `routine` is the place in the server's code that speaks.
+/// Adds a hint on how to correct `statement` to `failure`. `routine` is the function in the server's code that
+/// reported it.
 pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str>) -> Error {
     let Some(sqlstate) = failure.get_sqlstate().map(str::to_owned) else { return failure };
     let words = || Words::new(&statement.text, Dialect::POSTGRESQL);
@@ -80,7 +83,7 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
             "each call is a transaction of its own: such a command has to be given to the database itself; CREATE INDEX \
              runs here without CONCURRENTLY",
         ),
-        // What is no column may be a word of a function that is not known here: DATEADD(day, …).
+        // An unknown column may be an argument of an unknown function: DATEADD(day, …).
         "42703" => match words().function(FUNCTIONS) {
             Some(hint) => failure.hint(hint),
             None => match column(&failure.message) {
@@ -135,10 +138,10 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
     }
 }
 
-/// What reads the labels of enums at the server.
+/// The server's routine that reads labels of enums.
 pub(crate) const READS_LABEL: &str = "enum_in";
 
-/// Adds what helps where a text is no value of the type that is due.
+/// Adds a hint for a text that is not a valid value of the required type.
 pub(crate) fn unreadable(failure: Error, routine: Option<&str>) -> Error {
     match routine {
         Some(READS_LABEL) => match failure.message.rsplit_once(": ") {
@@ -168,7 +171,7 @@ fn column(message: &str) -> Option<Missing> {
     Some(Missing::Column { of: Some(of.to_owned()), name: name.to_owned() })
 }
 
-/// The function that a message is about, which stands in front of the types of its arguments.
+/// Returns the function that a message is about; it precedes the types of its arguments.
 fn routine_name(message: &str) -> Option<String> {
     let (before, _) = message.split_once('(')?;
     before.rsplit(' ').next().filter(|name| !name.is_empty()).map(str::to_owned)
@@ -179,7 +182,7 @@ fn quoted(message: &str) -> Option<&str> {
     message.split('"').nth(1).filter(|piece| !piece.is_empty())
 }
 
-/// The right that is missing: what a message denies is its last word.
+/// Returns a hint with the missing privilege: the object is the last word of the message.
 fn grant(message: &str, class: Class) -> String {
     let object = message.rsplit(' ').next().unwrap_or_default();
     if message.contains(" schema ") {
@@ -204,7 +207,7 @@ fn key(detail: &str) -> Option<&str> {
     columns.split_once('(').map(|(_, columns)| columns).filter(|columns| !columns.contains(['(', ')', '"']))
 }
 
-/// What helps where no operator or function takes the types: `text + integer`, `round(double precision, integer)`.
+/// Returns a hint for types without an operator or function: `text + integer`, `round(double precision, integer)`.
 fn operator(message: &str) -> Option<String> {
     if let Some((_, types)) = message.split_once(": ") {
         let pieces: Vec<&str> = types.split(' ').collect();
@@ -219,7 +222,7 @@ fn operator(message: &str) -> Option<String> {
     None
 }
 
-/// What helps where no operator `sign` takes values of these types.
+/// Returns a hint for an operator `sign` that does not exist for these types.
 fn beside(left: &str, sign: &str, right: &str) -> Option<String> {
     let is_text = |of: &str| matches!(of, "text" | "character varying" | "character" | "unknown" | "name");
     let is_json = |of: &str| matches!(of, "json" | "jsonb");
@@ -251,13 +254,13 @@ fn beside(left: &str, sign: &str, right: &str) -> Option<String> {
         _ if is_day(left) && right == "interval" => {
             "a text beside an interval is read as one: cast it, as in value::date + interval '1 day'".to_owned()
         }
-        // Neither type is the one that is in the way.
+        // It is unclear which of the two types has to change.
         _ if left.is_empty() || left == right => return None,
         _ => format!("the left side of {sign} is {left}, the right side {right}: cast one, as in value::{left}"),
     })
 }
 
-/// What helps where the statement cannot be parsed.
+/// Returns a hint for a statement that cannot be parsed.
 fn syntax(words: &Words<'_>) -> Option<String> {
     let backtick = || {
         let has = words.behind("SELECT").any(|token| words.text(token).contains('`'));

@@ -1,6 +1,6 @@
-//! A session for who may block: a thread of its own drives it, and each request waits for the answer
-//! or for its deadline. For the store of identities, whose work is short and comes one by one; a
-//! connection's queries never come here.
+//! A session for callers that may block: a thread of its own drives it, and each request waits for the answer or
+//! for its deadline. Used by the store of identities, whose requests are short and sequential; never for a
+//! connection's queries.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -26,14 +26,14 @@ use portico_core::error::Error;
 /// How much longer than the server's own limit an answer may take.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A value on its way to the server or from it.
+/// A value sent to the server or received from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// NULL.
     Null,
     /// Any integer type, or a boolean as 0 and 1.
     Integer(i64),
-    /// `text` and what is read like it.
+    /// `text` and types with the same form.
     Text(String),
     /// `bytea`.
     Octets(Vec<u8>),
@@ -68,7 +68,7 @@ pub struct Session {
     wire: Arc<DrivenClient>,
     driver: Driver,
     patience: Duration,
-    /// An answer did not come in time: what comes next could belong to it.
+    /// An answer was late: the next message could belong to it.
     late: AtomicBool,
 }
 
@@ -110,7 +110,7 @@ impl Session {
         let wire = Arc::new(connected.unwrap_or_else(|| Err(late()))?);
         let session = Self { wire, driver, patience, late: AtomicBool::new(false) };
         let milliseconds = patience.as_millis();
-        // One that stops in the middle of a transaction must not hold up everybody else for ever.
+        // A client that stops in the middle of a transaction must not block all others for ever.
         let settings = format!(
             "SET statement_timeout = {milliseconds}; SET lock_timeout = {milliseconds}; \
              SET idle_in_transaction_session_timeout = {}; SET client_min_messages = warning",
@@ -123,8 +123,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Calls `hear` with the channel and the payload of each notification, on the thread that drives the
-    /// session: it returns at once.
+    /// Calls `hear` with the channel and the payload of each notification, on the thread that drives the session:
+    /// it must return at once.
     pub fn on_notification(&self, hear: impl Fn(&str, &str) + Send + Sync + 'static) {
         self.wire.messages.on_notification(hear);
     }
@@ -137,7 +137,7 @@ impl Session {
     /// Runs statements without values, one after the other.
     ///
     /// # Errors
-    /// What the server said, or that it said nothing in time; the session is of no more use then.
+    /// The server's error, or a timeout; the session is unusable after that.
     pub fn batch(&self, sql: &str) -> Result<(), Failure> {
         self.batch_within(sql, self.patience)
     }
@@ -194,7 +194,7 @@ fn wait<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
     let (done, result) = sync_channel(1);
-    // A task that panicked leaves nothing behind, and lets go of its end.
+    // A task that panicked leaves nothing behind, and drops its end of the channel.
     let task = tasks.spawn(async move { done.send(work.await) });
     let result = match patience {
         None => result.recv().ok(),
@@ -213,7 +213,7 @@ fn broken(error: &tokio_postgres::Error) -> Error {
 }
 
 impl Value {
-    /// The type that the server is told. Of NULL it finds out by itself.
+    /// Returns the type given to the server, which infers that of NULL itself.
     fn kind(&self) -> Type {
         match self {
             Self::Null => Type::UNKNOWN,
@@ -261,7 +261,7 @@ fn cell(row: &Row, index: usize, column: &Column) -> Result<Value, tokio_postgre
         Type::INT4 => integer(row.try_get::<_, Option<i32>>(index)?.map(i64::from)),
         Type::BOOL => integer(row.try_get::<_, Option<bool>>(index)?.map(i64::from)),
         Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(index)?.map_or(Value::Null, Value::Octets),
-        // Whatever is not read like a text is refused by the library.
+        // The library refuses types that are not read like a text.
         _ => row.try_get::<_, Option<String>>(index)?.map_or(Value::Null, Value::Text),
     })
 }

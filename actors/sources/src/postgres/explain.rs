@@ -1,4 +1,4 @@
-//! PostgreSQL's plans: what one costs, and which of its nodes costs most by itself (PostgreSQL, §14.1).
+//! Reads PostgreSQL's plans: the total cost, and the node with the highest cost of its own (PostgreSQL, §14.1).
 
 use portico_sql::{StatementForm, statement_form};
 use serde_json::Value;
@@ -20,7 +20,7 @@ fn query(statement: &str) -> Option<usize> {
     }
 }
 
-/// What the whole plan costs, of its text as JSON: the first node's cost stands in front of those below it.
+/// Returns the total cost of a plan in JSON: the root node's cost precedes those of the other nodes.
 pub(crate) fn root_cost(text: &str) -> Option<f64> {
     let (_, behind) = text.split_once("\"Total Cost\":")?;
     behind.split([',', '\n', '}']).next()?.trim().parse().ok()
@@ -54,7 +54,7 @@ fn read(rows: &[Vec<Option<String>>]) -> Option<Estimate> {
     Some(Estimate { cost: Some(cost(root)), costliest: words })
 }
 
-/// What a node costs with all that is below it.
+/// Returns the cost of a node including all nodes below it.
 fn cost(node: &Value) -> f64 {
     node.get("Total Cost").and_then(Value::as_f64).unwrap_or_default()
 }

@@ -1,5 +1,4 @@
-//! What the source or the network said, in the house's own kinds. The one place that reads
-//! SQLSTATEs.
+//! Maps errors of the source and of the network to our own kinds: SQLSTATEs to `Kind`.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use portico_core::error::{Error, Kind, Site};
 use portico_core::trace::TraceParent;
 use portico_sql::Statement;
 
-/// `query_canceled`: a statement timeout, a cancel request of ours, or an administrator's.
+/// `query_canceled`: by the statement timeout, by our own cancel request, or by an administrator.
 pub(crate) const CANCELLED: &str = "57014";
 /// `invalid_transaction_termination`: a procedure with COMMIT or ROLLBACK inside a transaction.
 pub(crate) const ENDS_TRANSACTION: &str = "2D000";
@@ -29,7 +28,7 @@ pub(crate) fn kind(sqlstate: &str) -> Kind {
         TOO_MANY => Kind::Unavailable,
         "42501" | READ_ONLY => Kind::Forbidden,
         "42P01" | "3F000" | "3D000" => Kind::NotFound,
-        // A violation of the protocol, such as a wrong number of parameters: the statement's fault.
+        // A protocol violation, such as a wrong number of parameters, is caused by the statement.
         "08P01" => Kind::Rejected,
         _ if sqlstate.starts_with("23") => Kind::Conflict,
         _ if sqlstate.starts_with("08") || sqlstate.starts_with("57P0") => Kind::Unavailable,
@@ -37,7 +36,7 @@ pub(crate) fn kind(sqlstate: &str) -> Kind {
     }
 }
 
-/// Whether the source ended the statement because somebody asked it to, or its time was up.
+/// Returns true if the source cancelled the statement, on request or because of its timeout.
 pub(crate) fn is_cancelled(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| code.code() == CANCELLED)
 }
@@ -52,7 +51,7 @@ pub(crate) fn connecting(error: &tokio_postgres::Error) -> Error {
     unavailable(chain(error))
 }
 
-/// A failed statement, of which `sent` was sent.
+/// Returns the error of a failed statement, of which `sent` was sent.
 pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statement>, sent: &SentText) -> Error {
     let Some(source) = error.as_db_error() else {
         return if error.is_closed() || is_input_output(error) {
@@ -71,10 +70,10 @@ pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
         let failure = Error::new(Kind::TooLarge, source.message()).sqlstate(sqlstate);
         return failure.hint(source.hint().unwrap_or("ask for less at once"));
     }
-    // A pooler has one SQLSTATE for everything that ends a session; the severity tells.
+    // A pooler has one SQLSTATE for everything that ends a session; the severity distinguishes them.
     let fatal = matches!(source.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
     let kind = match kind(sqlstate) {
-        // A caller may raise whatever SQLSTATE it likes, and a foreign server's loss is not the source's.
+        // A caller may raise any SQLSTATE, and the loss of a foreign server is not that of the source.
         Kind::Unavailable if !fatal => Kind::Rejected,
         _ if is_out_of_reach(source) => Kind::Rejected,
         kind => kind,
@@ -90,7 +89,7 @@ pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
     } else if sqlstate.starts_with("53") && sqlstate != TOO_MANY {
         failure = failure.hint("the source ran out of a resource for this statement; narrow it, or try again later");
     } else if is_raised(source) {
-        // Its SQLSTATE is the author's choice, and says nothing of the call.
+        // The SQLSTATE was chosen by the routine's author, and says nothing about the call.
     } else if sqlstate == ENDS_TRANSACTION {
         failure = failure.hint(
             "a procedure that commits by itself has to be called alone, and not behind a pooler in transaction mode",
@@ -107,8 +106,8 @@ pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
     }
 }
 
-/// A failed question of our own about the catalogue. What befalls any statement is told as of any; what
-/// is wrong with the question is our fault.
+/// Returns the error of a failed catalogue query of our own. What can happen to any statement is reported as such;
+/// anything else is an internal error.
 pub(crate) fn of_own(error: &tokio_postgres::Error) -> Error {
     let failure = statement(error, None, &SentText::SAME);
     match failure.kind {
@@ -122,15 +121,14 @@ fn is_too_large(source: &DbError) -> bool {
     source.routine() == Some(TOO_LARGE) && *source.code() == SqlState::PROGRAM_LIMIT_EXCEEDED
 }
 
-/// Whether a transaction that may write was refused because the server replays another's log. There
-/// is no SQLSTATE for that; the place in the server's code that says it looks at one setting, and
-/// the words are in the server's language.
+/// Returns true if a writing transaction was refused because the server is a standby. There is no SQLSTATE for
+/// that: it is recognised by the routine in the server's code, since the text is in the server's language.
 fn is_standby(source: &DbError) -> bool {
     *source.code() == SqlState::FEATURE_NOT_SUPPORTED && source.routine() == Some("call_bool_check_hook")
 }
 
-/// Whether a table is there and the statement does not list it in its FROM clause. The SQLSTATE is
-/// that of a table that is missing; the place in the server's code tells them apart.
+/// Returns true if a table exists but is not listed in the FROM clause. The SQLSTATE is that of a missing table;
+/// the routine in the server's code distinguishes them.
 fn is_out_of_reach(source: &DbError) -> bool {
     *source.code() == SqlState::UNDEFINED_TABLE && source.routine() == Some("errorMissingRTE")
 }
@@ -150,12 +148,12 @@ fn is_raised(source: &DbError) -> bool {
     matches!(source.routine(), Some("exec_stmt_raise" | "exec_stmt_assert"))
 }
 
-/// The number of the parameter whose value the source refused, counted from 1.
+/// Returns the number of the parameter whose value the source refused, counted from 1.
 pub(crate) fn refused_parameter(error: &tokio_postgres::Error) -> Option<usize> {
     error.as_db_error()?.where_().filter(|context| context.contains("portal")).and_then(parameter)
 }
 
-/// The number of the parameter of `text` that stands where the source takes no value, counted from 1.
+/// Returns the number of the parameter of `text` in a position that takes no value, counted from 1.
 pub(crate) fn misplaced_parameter(error: &tokio_postgres::Error, text: &str) -> Option<usize> {
     let source = error.as_db_error()?;
     let number = parameter(source.message())?;
@@ -193,7 +191,7 @@ fn is_input_output(error: &tokio_postgres::Error) -> bool {
     error.source().is_some_and(<dyn StdError>::is::<std::io::Error>)
 }
 
-/// What an error says, with its causes; for the log.
+/// Returns the text of an error and its causes; for the log.
 pub(crate) fn chain(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,5 @@
-//! PostgreSQL as a source. Only this folder names the wire library and the pool.
+//! PostgreSQL as a source. Only this folder names the wire library and `deadpool_postgres`, of which it uses the
+//! client's wrapper.
 
 pub(crate) mod address;
 mod advice;

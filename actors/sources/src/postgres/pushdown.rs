@@ -1,4 +1,4 @@
-//! What PostgreSQL does of a statement over several connections, in its SQL.
+//! Which parts of a statement over several connections PostgreSQL executes, and in which SQL.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ pub(super) static PUSHDOWN: Pushdown = Pushdown {
     type_name: |type_| Some(name(type_)),
     literal,
     by_octets: " COLLATE \"C\"",
-    // A collation that is not deterministic finds more equal than octets do, and none finds less.
+    // A nondeterministic collation finds more values equal than their bytes do, and none finds fewer.
     equality_is_wider: true,
     among: |expression, parameter, type_| {
         let element = match type_ {
-            // With its precision a key would be rounded; without, it is what it is.
+            // With a precision a key would be rounded.
             Type::Decimal { .. } => "numeric".into(),
             type_ => name(type_),
         };
@@ -53,7 +53,7 @@ fn name(type_: Type) -> Cow<'static, str> {
 }
 
 fn literal(text: &str, type_: Type) -> Option<String> {
-    // A backslash means nothing in such a literal, whatever the server's settings are, when there is none.
+    // In a literal without a backslash the server's settings make no difference.
     let quoted = || {
         let doubled = text.replace('\'', "''");
         if text.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }

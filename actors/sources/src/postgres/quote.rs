@@ -2,7 +2,7 @@
 
 use portico_sql::Dialect;
 
-/// A name as a statement writes it, whatever is in it.
+/// Quotes a name, whatever characters it contains.
 pub(crate) fn quoted(name: &str) -> String {
     Dialect::POSTGRESQL.quoted(name)
 }

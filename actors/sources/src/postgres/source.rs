@@ -1,4 +1,4 @@
-//! PostgreSQL as a source: what is asked of it, in which order.
+//! PostgreSQL as a source: executes plans.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,10 +41,10 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Understands the connection's address; nothing is connected yet.
+    /// Parses the connection's address; does not connect yet.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when it cannot be honoured.
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if it is not valid.
     pub(crate) fn open(settings: Settings, address: &Address) -> Result<Self> {
         let connector = Arc::new(Connector::new(address, settings.connect_timeout)?.within(&settings.budget));
         let types = Arc::new(CustomTypes::new());
@@ -110,10 +110,10 @@ impl Source for Postgres {
 }
 
 impl Shared {
-    /// Carries out a plan. A server that was asked to be one that can write, and is so no longer,
-    /// is left for good: nothing was changed, and the next attempt looks for its successor.
+    /// Executes a plan. If a server was required to be writable and no longer is, its sessions are dropped: nothing
+    /// was changed, and the next attempt looks for its successor.
     async fn run(&self, plan: Plan) -> Result<Results> {
-        // A reader is refused by its own transaction, whatever the server is.
+        // A reading transaction is refused by itself, whatever the server is.
         let writes = plan.access == Access::ReadWrite;
         let walls = self.walls.around(plan.exposure.as_ref());
         let results = match Box::pin(self.carry_out(plan, &walls)).await {
@@ -153,7 +153,7 @@ impl Shared {
         let execution = match plan.task {
             Task::Describe(metadata, narrow) => return self.describe(metadata, narrow, asked, context).await,
             Task::Statement(prepared) => self.execution(prepared, asked, StatementUse::Alone)?,
-            // What a statement alone does not need has a place of its own in memory.
+            // Boxed: a single statement does not need this memory.
             Task::Statements(prepared) => return Box::pin(script::results(self, prepared, asked, context)).await,
             Task::Columns(prepared) => return Box::pin(script::columns(self, prepared, asked, context)).await,
             Task::Batch(repeated) => return Box::pin(batch::results(self, repeated, asked, context)).await,
@@ -162,7 +162,7 @@ impl Shared {
         self.start(execution, asked, context).await
     }
 
-    /// Tells of the catalogue, without the tables that are hidden with what they inherit from.
+    /// Lists the catalogue, without tables that are hidden because of what they inherit from.
     async fn describe(
         &self,
         metadata: MetadataKind,
@@ -183,13 +183,13 @@ impl Shared {
         Ok(listed::chosen(results, move |batch, row| listed::of_tables(batch, row, metadata, &is_shown)))
     }
 
-    /// Calls a routine, and once more where it is no longer what it was when it was read.
+    /// Calls a routine, and repeats the call if the routine has changed since it was read.
     async fn call(&self, invocation: &Invocation, asked: CallOptions<'_>, context: CallContext) -> Result<Results> {
         let call = context.bound(self.invoke(invocation, asked)).await??;
         let (text, is_function) = (call.execution.text.clone(), call.execution.class == Class::Select);
         match self.start(call.execution, asked, context.clone()).await {
             Err(error) if procedure::may_be_changed(&error) => {
-                // What failed of a function was undone; a procedure may have committed.
+                // A failed function was rolled back; a procedure may have committed.
                 context.bound(self.cache.refresh()).await??;
                 let again = context.bound(self.invoke(invocation, asked)).await??;
                 if is_function && again.execution.text != text {
@@ -205,7 +205,7 @@ impl Shared {
     async fn start(&self, mut execution: Execution, asked: CallOptions<'_>, context: CallContext) -> Result<Results> {
         let CallOptions { walls, options, by, trace } = asked;
         execution.identity.clone_from(by);
-        // Our own questions for metadata hold nothing that would have to be prepared.
+        // Our own metadata queries need no preparing.
         execution.position.pooled = self.pooled && matches!(execution.values, Values::Inferred(_));
         if let (Some(trace), None) = (trace, &execution.origin) {
             trace.comment(&mut execution.text);

@@ -1,4 +1,4 @@
-//! What was found lately: it holds for a while, since what it rests on at the source may change.
+//! A cache with a lifetime, since the source may change what its entries depend on.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-/// A cache bounded in time and number. Readers share its lock: nearly all who come only look a key up.
+/// A cache bounded in time and number. Readers share its lock: nearly all accesses only look up a key.
 pub(crate) struct TtlCache<K, V> {
     kept: RwLock<HashMap<K, (Instant, V)>>,
     lifetime: Duration,
@@ -14,12 +14,12 @@ pub(crate) struct TtlCache<K, V> {
 }
 
 impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
-    /// Nothing was found yet.
+    /// Makes an empty cache.
     pub(crate) fn new(lifetime: Duration, most: usize) -> Self {
         Self { kept: RwLock::default(), lifetime, most }
     }
 
-    /// What was found under `key`, if that was lately.
+    /// Returns the entry of `key`, unless it has expired.
     pub(crate) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -27,7 +27,7 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
         self.read().get(key).filter(|(since, _)| since.elapsed() < self.lifetime).map(|(_, found)| found.clone())
     }
 
-    /// Remembers what was found.
+    /// Adds an entry.
     pub(crate) fn insert(&self, key: K, found: V) {
         let mut kept = self.write();
         if kept.len() >= self.most {
@@ -39,7 +39,7 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
         kept.insert(key, (Instant::now(), found));
     }
 
-    /// Whether nothing is remembered.
+    /// Returns true if there are no entries.
     pub(crate) fn is_empty(&self) -> bool {
         self.read().is_empty()
     }

@@ -1,10 +1,10 @@
-//! What the caller should write instead, where SQLite's words alone do not say it.
+//! Adds hints that say what to write instead, if SQLite's message alone does not.
 
 use crate::statements::foreign::{Foreign, Words};
 use portico_core::error::{Error, Missing};
 use portico_sql::{Dialect, Statement};
 
-/// What other databases call so.
+/// Functions of other databases, and what SQLite has instead.
 const FUNCTIONS: &[Foreign] = &[
     ("AGE", "julianday(a) - julianday(b), which is the number of days"),
     ("ANY", "IN (SELECT value FROM json_each(list))"),
@@ -39,7 +39,7 @@ const FUNCTIONS: &[Foreign] = &[
     ("UNNEST", "json_each(list)"),
     ("YEAR", "CAST(strftime('%Y', a_date) AS INTEGER)"),
 ];
-/// The same of words that are no functions.
+/// Words of other databases that are not functions.
 const WORDS: &[Foreign] = &[
     ("::", "CAST(value AS type)"),
     ("ILIKE", "LIKE, which does not tell small letters from capitals"),
@@ -57,7 +57,7 @@ const COMMANDS: &[Foreign] = &[
 ];
 const DESCRIBING: &str = "SELECT name, type FROM pragma_table_info('…') lists columns";
 
-/// Adds to `failure` what helps to mend `statement`.
+/// Adds a hint on how to correct `statement` to `failure`.
 pub(crate) fn advise(failure: Error, statement: &Statement) -> Error {
     let Some(sqlstate) = failure.get_sqlstate() else { return failure };
     let words = || Words::new(&statement.text, Dialect::SQLITE);
@@ -99,10 +99,10 @@ pub(crate) fn advise(failure: Error, statement: &Statement) -> Error {
     }
 }
 
-/// The column that a message is about: `no such column: o.name`, `table orders has no column named name`.
+/// Returns the column that a message is about: `no such column: o.name`, `table orders has no column named name`.
 fn column(message: &str) -> Option<Missing> {
     let name = message.split_once("no such column: ").or_else(|| message.split_once(" has no column named "))?.1.trim();
-    // What it says behind that is a hint of its own.
+    // The text after it is a hint of its own.
     let name = name.split(" - ").next().unwrap_or(name);
     let (of, name) = name.rsplit_once('.').map_or((None, name), |(of, name)| (Some(of.to_owned()), name));
     Some(Missing::Column { of, name: name.trim_matches('"').to_owned() })

@@ -66,14 +66,14 @@ pub(crate) fn no_table(name: &str) -> Error {
     Error::not_found(format!("no such table: {name}")).sqlstate("42P01")
 }
 
-/// What could tell of something hidden.
+/// Returns the error for something that could reveal hidden objects.
 pub(crate) fn unavailable_here(what: &str) -> Error {
     Error::forbidden(format!("{what} is not available on this connection"))
         .sqlstate("42501")
         .hint("part of the database is not exposed here: name tables that are, and use the metadata tools")
 }
 
-/// What reaches beyond the call's own data.
+/// Returns the error for something that reaches beyond the call's own data.
 pub(crate) fn outside(what: &str) -> Error {
     Error::forbidden(format!("{what} is not allowed on this connection")).sqlstate("42501")
 }
@@ -88,7 +88,7 @@ fn engine(code: ffi::Error, message: &str) -> Error {
             Error::new(Kind::Abandoned, "the statement was interrupted").sqlstate("57014").because(message)
         }
         ErrorCode::ReadOnly => match code.extended_code {
-            // The file, not the statement, is what cannot be written (rescode.html).
+            // The file, not the statement, prevents writing (rescode.html).
             ffi::SQLITE_READONLY_RECOVERY
             | ffi::SQLITE_READONLY_CANTLOCK
             | ffi::SQLITE_READONLY_ROLLBACK
@@ -140,7 +140,7 @@ fn constraint(extended: i32, message: &str) -> Error {
     Error::new(Kind::Conflict, message).sqlstate(sqlstate)
 }
 
-/// `SQLITE_ERROR`: only the message tells one from another. SQLSTATEs as PostgreSQL gives them.
+/// Maps `SQLITE_ERROR`, where only the message distinguishes causes, to SQLSTATEs as PostgreSQL uses them.
 fn generic(message: &str) -> Error {
     let starts = |words: &str| message.starts_with(words);
     if starts("no such table") || starts("no such view") {

@@ -1,12 +1,12 @@
-//! What SQLite does of a statement over several connections, in its SQL. It holds no column to its type: what the
-//! engine would refuse as a value of another type is compared here as what it is, so that only whole numbers and
-//! text are left to it, of which values of other types are neither.
+//! Which parts of a statement over several connections SQLite executes, and in which SQL. SQLite does not enforce
+//! column types: where the engine would refuse a value of another type, SQLite compares it by its own type. So only
+//! comparisons of whole numbers and text are left to it, with values of other types excluded.
 
 use crate::statements::pushdown::{Explain, Pushdown, Type, Use};
 
 /// Rows that are counted at most, to find out how many are expected.
 const COUNTED: u64 = 20_000;
-/// What is expected of a statement with as many.
+/// The estimate for a statement with as many rows.
 const MANY: u64 = 1_000_000;
 
 /// Of SQLite.
@@ -32,7 +32,7 @@ pub(super) static PUSHDOWN: Pushdown = Pushdown {
     regular_expression: None,
     date_part: |_, _| None,
     substring: |_, _, _| None,
-    // It keeps no numbers of its own; as far as `COUNTED` its rows are counted.
+    // It keeps no statistics; its rows are counted up to `COUNTED`.
     explain: Some(Explain {
         question: |statement| {
             format!("SELECT CAST(count(*) AS TEXT) FROM (SELECT 1 FROM ({statement}) LIMIT {COUNTED})")

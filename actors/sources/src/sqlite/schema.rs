@@ -1,9 +1,9 @@
-//! The one schema of a file, and texts of the file that may not be UTF-8.
+//! The only schema of a file, and texts of the file that may not be UTF-8.
 
-/// The one schema of a connection.
+/// The only schema of a connection.
 pub(crate) const SCHEMA: &str = "main";
 
-/// A text of the catalogue; NULL is empty, and what is not UTF-8 is replaced.
+/// Reads a text of the catalogue; NULL becomes empty, and invalid UTF-8 is replaced.
 pub(crate) fn lossy(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<String> {
     use rusqlite::types::ValueRef;
     Ok(match row.get_ref(column)? {

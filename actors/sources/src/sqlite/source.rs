@@ -1,13 +1,12 @@
-//! SQLite behind [`Source`]: connections on threads of their own, since SQLite only blocks.
-//! What statements mean is in [`portico_sql`]; who may call at all is decided before.
+//! SQLite behind [`Source`]: connections on threads of their own, since SQLite only blocks. Statements are parsed
+//! by [`portico_sql`]; who may call at all is decided before.
 //!
-//! Reading and writing are kept apart by four locks, each enough alone: readers open the file
-//! read-only, with `query_only`; an authorizer judges every step of the compilation; and a
-//! compiled statement is asked whether it writes before its first step. The single writer runs
-//! each statement as a transaction of its own.
+//! Reading and writing are separated by four locks, each sufficient alone: readers open the file read-only, with
+//! `query_only`; an authorizer checks every step of the compilation; and a compiled statement is asked whether it
+//! writes before its first step. The single writer runs each statement as a transaction of its own.
 //!
-//! What is hidden from callers is not there for them: their statements are compiled against the
-//! exposed part of the schema first (`visible_schema`), and an authorizer watches the real one.
+//! What is hidden from callers does not exist for them: their statements are first compiled against the exposed
+//! part of the schema (`visible_schema`), and an authorizer checks the real compilation.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -49,7 +48,7 @@ pub(crate) struct Inner {
     pub(crate) readers: Arc<WorkerPool>,
     /// Present only where the connection may write.
     writer: Option<Arc<WorkerPool>>,
-    /// As last read: a ping that finds every session at work reads none.
+    /// As last read: a ping that finds all sessions busy reads none.
     tables: Mutex<Arc<[Table]>>,
     connect_limits: Limits,
     budget: Budget,
@@ -130,8 +129,8 @@ impl Source for Sqlite {
 }
 
 impl Drop for Inner {
-    /// Threads keep their pool alive, so that somebody has to tell them; answers that are still
-    /// being read go on to their end.
+    /// Threads keep their pool alive, so that they have to be told to end; answers that are still being read
+    /// continue to their end.
     fn drop(&mut self) {
         self.readers.retire();
         if let Some(writer) = &self.writer {
@@ -142,7 +141,7 @@ impl Drop for Inner {
 
 impl Inner {
     async fn run(&self, plan: Plan) -> Result<Results> {
-        // The engine says nothing beside its results, keeps no comments, and knows nobody.
+        // The engine sends no notices, keeps no comments, and has no users.
         let Plan { task, access, limits, abandoned, dry_run, exposure, .. } = plan;
         let each = |prepared: Vec<Prepared>| prepared.into_iter().map(Step::new).collect::<Result<Vec<_>>>();
         let (steps, runs) = match task {
@@ -232,7 +231,7 @@ async fn start(
     results: usize,
 ) -> Result<(Part, channel::Receiver)> {
     let now = Instant::now();
-    // A timeout beyond what the clock can count is none; a month is none either.
+    // A timeout that the clock cannot represent means none; so does a month.
     let deadline = now.checked_add(limits.timeout).unwrap_or(now + Duration::from_hours(30 * 24));
     let cancel = CancelFlag::new(deadline);
     let watch = AbortOnDropHandle::new(tokio::spawn(watch(Arc::clone(&cancel), abandoned)));
@@ -244,7 +243,7 @@ async fn start(
     }
 }
 
-/// Cancels from outside: at the deadline, or when nobody waits any more.
+/// Cancels from outside: at the deadline, or when the caller no longer waits.
 async fn watch(cancel: Arc<CancelFlag>, abandoned: CancellationToken) {
     tokio::select! {
         () = abandoned.cancelled() => cancel.stop(Kind::Abandoned),

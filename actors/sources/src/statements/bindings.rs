@@ -1,5 +1,5 @@
-//! What callers give for a statement's placeholders: how many values there may be, which is whose, and how their names
-//! are told. There may be tens of thousands, so that nobody may search through them name by name.
+//! Matches the values that callers give with a statement's placeholders, by name and by number. There may be tens
+//! of thousands, so a linear search per name must be avoided.
 
 use std::collections::HashMap;
 
@@ -24,11 +24,11 @@ pub fn check_value_count(values: usize, most: usize) -> Result<()> {
     Ok(())
 }
 
-/// For each of `placeholders` the place of its argument among those that are `given`: the one of its name, else of its
-/// name in another case, else of its number, which counts placeholders from 1.
+/// Returns for each of `placeholders` the index of its argument in `given`: the one of its name, else of its name
+/// in another case, else of its number, which counts placeholders from 1.
 ///
 /// # Errors
-/// [`Kind::Invalid`] naming the arguments that no placeholder takes, or that another one was given for.
+/// [`Kind::Invalid`] naming the arguments without a placeholder, or given in addition to another one.
 pub fn places(placeholders: &[String], given: &[Argument]) -> Result<Vec<Option<usize>>> {
     let names = Names::new(placeholders);
     let mut places: Vec<Option<usize>> = vec![None; placeholders.len()];
@@ -78,7 +78,7 @@ pub(crate) fn is_array(argument: &Argument) -> bool {
 /// Placeholders by their names.
 struct Names<'a> {
     placeholders: &'a [String],
-    /// What many are looked up in.
+    /// Indexes for looking up many.
     exact: HashMap<&'a str, usize>,
     folded: HashMap<String, usize>,
 }

@@ -3,18 +3,19 @@
 /// How an engine is asked for a plan.
 #[derive(Debug)]
 pub struct Explain {
-    /// What stands in front of the query.
+    /// The text before the query.
     pub prefix: &'static str,
-    /// Where the query begins that a statement runs, in bytes; `None` where it runs none, as an EXPLAIN that only plans.
+    /// Returns the start of the query that a statement runs, in bytes; `None` if it runs none, as an EXPLAIN that
+    /// only plans.
     pub query: fn(&str) -> Option<usize>,
     /// Reads the rows of the answer, as texts.
     pub read: fn(&[Vec<Option<String>>]) -> Option<Estimate>,
 }
 
-/// What a plan tells.
+/// The estimates of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// What it costs altogether, in the engine's own units; absent where it knows none.
+    /// The total cost, in the database's own units; absent if it has none.
     pub cost: Option<f64>,
     /// The step that costs most, in words.
     pub costliest: String,

@@ -1,9 +1,9 @@
-//! What a statement takes from another dialect: found by its words, and told with what this source has instead. Which
-//! words these are, each driver knows.
+//! Finds words of other SQL dialects in a statement, and suggests what this source has instead. Each driver has its
+//! own list of words.
 
 use portico_sql::{Dialect, Kind, Token, tokens};
 
-/// A function of other databases, and what stands for it here.
+/// A function of other databases, and its replacement.
 pub(crate) type Foreign = (&'static str, &'static str);
 
 /// What to write in the place of what no source takes: fences, quotes of a word processor, `TOP` and `LIMIT a, b`.
@@ -25,7 +25,7 @@ impl<'t> Words<'t> {
         Self { text, words }
     }
 
-    /// What stands here for the first function of `known` that is called.
+    /// Returns the replacement for the first function of `known` that is called.
     pub(crate) fn function(&self, known: &[Foreign]) -> Option<String> {
         self.words.windows(2).find_map(|pair| {
             let [name, open] = pair else { return None };
@@ -38,7 +38,7 @@ impl<'t> Words<'t> {
         })
     }
 
-    /// What stands here for the first of these words.
+    /// Returns the replacement for the first of these words.
     pub(crate) fn word(&self, known: &[Foreign]) -> Option<String> {
         self.words.iter().find_map(|word| {
             let own = word.text(self.text);
@@ -50,8 +50,8 @@ impl<'t> Words<'t> {
         })
     }
 
-    /// What stands around a statement or in it by the habits of who wrote it: fences, quotes of a word processor, and
-    /// commands of other programs, each of which `commands` has with what stands for it here.
+    /// Returns a hint for text that does not belong to SQL: code fences, typographic quotes, and commands of other
+    /// programs, each of which `commands` lists with its replacement.
     pub(crate) fn habit(&self, commands: &[Foreign]) -> Option<String> {
         if self.text.trim_start().starts_with("```") {
             return Some("send the statement alone, without the fence around it".to_owned());
@@ -100,7 +100,7 @@ impl<'t> Words<'t> {
         })
     }
 
-    /// The words behind the first one of these, such as an interval without quotes.
+    /// Returns the words after the first one of these, such as an interval without quotes.
     pub(crate) fn behind(&self, word: &str) -> impl Iterator<Item = Token> + use<'_, 't> {
         let at = self.words.iter().position(|token| token.is_word(self.text, word)).unwrap_or(self.words.len());
         self.words.iter().skip(at + 1).copied()

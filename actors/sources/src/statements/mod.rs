@@ -1,4 +1,4 @@
-//! What drivers have in common of statements: values that are given, plans that are asked for, and what others do for them.
+//! What drivers have in common for statements: binding values, asking for plans, and pushing work down.
 
 pub mod bindings;
 pub(crate) mod explain;

@@ -1,11 +1,10 @@
-//! What of a statement over several connections a source can do itself, and how that is written in its SQL.
-//! Only what answers exactly as the engine of such statements does is written; everything else the engine
-//! does with the rows.
+//! Which parts of a statement over several connections a source can execute itself, and how they are written in its
+//! SQL. Only parts with exactly the engine's results are pushed down; the engine does the rest with the rows.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A type of values that both sides understand alike.
+/// A type with the same values on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// A truth value.
@@ -25,7 +24,7 @@ pub enum Type {
     },
     /// Text.
     Text,
-    /// Text that is filled up with blanks, which are no part of its value.
+    /// Text that is padded with blanks, which are not part of its value.
     Padded,
     /// A UUID; its text is in small letters.
     Uuid,
@@ -74,7 +73,7 @@ impl Type {
     }
 }
 
-/// What a source does with a type.
+/// An operation on values of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// Compare, group and order values.
@@ -85,7 +84,7 @@ pub enum Use {
 
 /// How relations and expressions are written for one source.
 pub struct Pushdown {
-    /// Whether values of a type are treated in this way exactly as the engine does.
+    /// Returns true if values of a type are treated in this way exactly as the engine does.
     pub does: fn(Type, Use) -> bool,
     /// The type's name in a cast; absent where a cast is not the same here.
     pub type_name: fn(Type) -> Option<Cow<'static, str>>,
@@ -93,14 +92,14 @@ pub struct Pushdown {
     pub literal: fn(&str, Type) -> Option<String>,
     /// Follows text so that it is compared by its octets.
     pub by_octets: &'static str,
-    /// Whether an equality of text in the column's own collation holds wherever the one by octets does: it is then
-    /// written beside it, because indexes are made in the column's own.
+    /// Whether equal bytes are also equal in the column's own collation: that comparison is then added, because
+    /// indexes use the column's own collation.
     pub equality_is_wider: bool,
     /// Whether `expression` is among the values of the JSON array that is bound to `parameter`.
     pub among: fn(expression: &str, parameter: &str, Type) -> Option<String>,
     /// Equality where NULL equals NULL.
     pub null_safe_equality: &'static str,
-    /// Whether LIKE tells capitals apart and has the escape `\`.
+    /// Whether LIKE is case-sensitive and has the escape `\`.
     pub like: bool,
     /// The operator that matches a text with a regular expression of PostgreSQL's.
     pub regular_expression: Option<&'static str>,
@@ -108,13 +107,13 @@ pub struct Pushdown {
     pub date_part: fn(part: &str, expression: &str) -> Option<String>,
     /// Characters of a text from a place on, counted from 1.
     pub substring: fn(text: &str, from: &str, length: Option<&str>) -> Option<String>,
-    /// How it tells how many rows of a statement it expects.
+    /// How to ask it for the expected number of rows of a statement.
     pub explain: Option<Explain>,
 }
 
-/// How a source tells how many rows it expects.
+/// How to ask a source for the expected number of rows.
 pub struct Explain {
-    /// What is asked about a statement.
+    /// Makes the query for a statement.
     pub question: fn(&str) -> String,
     /// Reads the number of rows from the first value of the first row.
     pub rows: fn(&str) -> Option<u64>,

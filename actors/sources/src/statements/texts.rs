@@ -8,10 +8,10 @@ use portico_core::reply::{Cell, Part, Results};
 /// A row of an answer that we read ourselves.
 pub type TextRow = Vec<Option<String>>;
 
-/// Up to `most` rows of an answer.
+/// Returns up to `most` rows of an answer.
 ///
 /// # Errors
-/// What the source said on the way.
+/// The source's error while reading.
 pub async fn texts(mut results: Results, most: usize) -> Result<Vec<TextRow>> {
     let (mut rows, mut width) = (Vec::new(), 0);
     while let Some(part) = results.next().await {

@@ -4,14 +4,14 @@ use crate::dialect::Dialect;
 
 const VERTICAL_TAB: u8 = 0x0b;
 
-/// White space wherever it stands. A vertical tab is that to PostgreSQL since 16: earlier servers refuse the text that has
-/// one outside of literals. To SQLite it is so behind other white space alone.
+/// Returns true for white space in any position. PostgreSQL accepts a vertical tab as white space since 16; earlier
+/// servers refuse it outside of literals. SQLite accepts it only after other white space.
 pub(crate) const fn is_space(byte: u8, dialect: Dialect) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c) || (byte == VERTICAL_TAB && !dialect.wide_blanks)
 }
 
-/// Where the white space or the comment ends that begins at `at`. `None` where there is neither, or a
-/// comment that PostgreSQL would refuse because it is open at the end of the text.
+/// Returns the end of the white space or comment at `at`. Returns `None` if there is neither, or if the comment is
+/// not closed, which PostgreSQL refuses.
 pub(crate) fn end(bytes: &[u8], at: usize, dialect: Dialect) -> Option<usize> {
     match (bytes.get(at)?, bytes.get(at + 1)) {
         (first, _) if is_space(*first, dialect) => {
@@ -20,7 +20,7 @@ pub(crate) fn end(bytes: &[u8], at: usize, dialect: Dialect) -> Option<usize> {
         }
         (b'-', Some(b'-')) => Some(line_end(bytes, at, dialect)),
         (b'/', Some(b'*')) => comment_end(bytes, at, dialect.nested_comments),
-        // To SQLite a byte order mark is white space, wherever it stands.
+        // SQLite treats a byte order mark as white space in any position.
         (0xef, Some(0xbb)) if dialect.wide_blanks && bytes.get(at + 2) == Some(&0xbf) => Some(at + 3),
         _ => None,
     }
@@ -32,7 +32,8 @@ pub(crate) fn line_end(bytes: &[u8], at: usize, dialect: Dialect) -> usize {
     bytes.iter().skip(at).position(ends).map_or(bytes.len(), |length| at + length)
 }
 
-/// PostgreSQL's comments nest, and must be closed. SQLite's do neither, but one without a letter is none.
+/// Returns the end of a comment. PostgreSQL's comments nest and must be closed. SQLite's do not nest and may be
+/// open at the end of the text, unless they are empty.
 fn comment_end(bytes: &[u8], start: usize, nest: bool) -> Option<usize> {
     let (mut at, mut depth) = (start, 0_usize);
     while at < bytes.len() {
@@ -54,7 +55,7 @@ fn comment_end(bytes: &[u8], start: usize, nest: bool) -> Option<usize> {
     (!nest && bytes.len() > start + 2).then_some(bytes.len())
 }
 
-/// What stands behind the white space and the comments at `at`.
+/// Returns the text after the white space and comments at `at`.
 pub(crate) fn behind(text: &str, at: usize, dialect: Dialect) -> &str {
     let mut at = at;
     while let Some(end) = end(text.as_bytes(), at, dialect) {

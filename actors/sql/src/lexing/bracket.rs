@@ -1,5 +1,5 @@
-//! `[`: whether it quotes a name, as clients of such services write, or opens a subscript, an array or the
-//! bounds of a type. Its place in the grammar decides (`place.rs`), not the white space in front of it.
+//! Decides whether `[` quotes a name, as clients of such services write, or opens a subscript, an array or the
+//! bounds of a type. Its position in the grammar decides (`place.rs`), not the white space in front of it.
 
 use super::blank;
 use super::place::{Clause, Context, Opened, Previous, among};
@@ -7,7 +7,7 @@ use super::token::{Kind, Token, begins_word, continues_word, identifier};
 use crate::dialect::Dialect;
 use crate::rewrite::Edit;
 
-/// What may follow the label of an expression, besides a comma, a `)` and the end.
+/// Tokens that may follow a column label, besides a comma, a `)` and the end.
 const AFTER_LABEL: &[&str] = &[
     "EXCEPT",
     "FETCH",
@@ -25,10 +25,10 @@ const AFTER_LABEL: &[&str] = &[
     "WINDOW",
 ];
 
-/// Where the quoted name ends that the `[` at `start` begins; `None` if it quotes nothing.
+/// Returns the end of the quoted name that the `[` at `start` opens; `None` if it does not quote a name.
 pub(crate) fn name_end(context: &Context, text: &str, start: usize) -> Option<usize> {
     if context.dialect.bracket_names {
-        // There a bracket is nothing else, and nothing escapes its end.
+        // In this dialect a bracket has no other meaning, and its end cannot be escaped.
         return Some(text.get(start..)?.find(']').map_or(text.len(), |found| start + found + 1));
     }
     // In `a[[b]]` the second `]` ends the subscript.
@@ -52,7 +52,7 @@ pub(crate) fn name_end(context: &Context, text: &str, start: usize) -> Option<us
         // To the source a subscript is legal behind it, but where something is listed or defined.
         Previous::Name => reads_as_name(inner) && (is_alias() || is_defined()),
         Previous::Subscripted => reads_as_name(inner) && is_alias(),
-        // Who quotes names with brackets means a label.
+        // A text that quotes names with brackets means a label here.
         Previous::BracketedName => reads_as_name(inner) && (is_alias() || is_defined() || is_label()),
         Previous::Value | Previous::Type => reads_as_name(inner) && (is_alias() || is_label()),
     };
@@ -97,8 +97,8 @@ fn closing(text: &str, start: usize, doubles: bool) -> Option<usize> {
     None
 }
 
-/// Bytes of a name in brackets at most: PostgreSQL keeps 63. Without a bound, a text of nothing
-/// but brackets would be read once for each of them.
+/// The maximal length of a name in brackets in bytes; PostgreSQL keeps 63. Without a limit, a text of brackets
+/// alone would be scanned once for each of them.
 const MAX_NAME: usize = 256;
 
 /// Whether it looks like a name rather than a subscript: words with single spaces between them.

@@ -25,7 +25,7 @@ const PARSED_TOKENS: usize = 50_000;
 /// longer chain is only scanned.
 const PARSED_CHAIN: usize = 1_000;
 
-/// Refuses a text that is no text for a source at all.
+/// Refuses a text that cannot be sent to a source.
 pub(crate) fn check_text(text: &str) -> Result<()> {
     if text.len() > MAX_BYTES {
         return Err(too_large(format!("query is longer than {MAX_BYTES} bytes")));
@@ -62,7 +62,7 @@ fn admit_signs(text: &str, tokens: &[Token]) -> Result<()> {
         Kind::Word | Kind::Number | Kind::Text => true,
         Kind::Open | Kind::Close | Kind::Comma | Kind::Dot | Kind::Semicolon => true,
         Kind::Name if token.text(text).ends_with('"') => true,
-        // A comment, also one without its end, and what only looks like a name to us.
+        // A comment, closed or not, or a token that only looks like a name here.
         _ => token.text(text).match_indices(['/', '`']).all(|(at, _)| read(token.start + at)),
     });
     if is_read {
@@ -138,7 +138,7 @@ struct Nesting {
     after_dot: bool,
 }
 
-/// Words at which the parser comes back to the clause's own level, or nests once at most.
+/// Words at which the parser returns to the clause's own level, or nests at most once.
 const TURNS: &[&str] = &[
     "AND",
     "BETWEEN",
@@ -199,8 +199,8 @@ impl Nesting {
         self.outer.push(std::mem::replace(&mut self.here, Level { bracket, ..Level::default() }));
     }
 
-    /// Ends the innermost level of this kind, with whatever was left open in it. A CASE ends
-    /// only as the innermost; a closer that fits nothing ends nothing.
+    /// Ends the innermost level of this kind, with all levels open in it. A CASE ends only if it is the innermost;
+    /// a closing token that matches no level ends nothing.
     fn leave(&mut self, bracket: u8) {
         let mut open = std::iter::once(&self.here).chain(self.outer.iter().rev()).map(|level| level.bracket);
         let levels = if bracket == CASE {

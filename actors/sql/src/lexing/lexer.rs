@@ -1,5 +1,5 @@
-//! Cuts a SQL text into tokens: what is a name, a literal, a comment, an operator, in either dialect.
-//! What the words mean together is not known here.
+//! Splits a SQL text into tokens: names, literals, comments, operators, in either dialect. The grammar is not known
+//! here.
 
 use super::blank::{self, is_space};
 use super::bracket;
@@ -30,7 +30,7 @@ fn read(text: &str, dialect: Dialect, brackets: bool, given: &ParameterNames) ->
     while reader.at < text.len() {
         let start = reader.at;
         let kind = reader.next(&context);
-        // Whatever the rules above do, each step must gain ground and end between characters.
+        // Whatever the rules above do, each step must advance and end on a character boundary.
         let mut end = reader.at.max(start + 1).min(text.len());
         while !text.is_char_boundary(end) {
             end += 1;
@@ -175,7 +175,7 @@ impl Reader<'_> {
                     if self.peek(0) == b')' {
                         self.at += 1;
                     } else {
-                        // That is no variable to SQLite, nor anything else.
+                        // SQLite does not take that as a variable, nor as any other token.
                         self.at = open;
                     }
                     break;
@@ -191,12 +191,13 @@ impl Reader<'_> {
     }
 
     fn number(&mut self) -> Kind {
-        // To SQLite whatever a name goes on with spoils the number in front, a byte order mark too.
+        // In SQLite any character that may continue a name spoils the number in front of it, also a byte order
+        // mark.
         let runs_on = self.dialect.numbers_run_on;
         let digits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || (runs_on && continues_word(byte));
         let start = self.at;
         self.skip_while(digits);
-        // `1..10` of a loop is no fraction.
+        // `1..10` in a loop is not a decimal fraction.
         if self.peek(0) == b'.' && self.peek(1) != b'.' {
             self.at += 1;
             self.skip_while(digits);

@@ -1,4 +1,4 @@
-//! A text as tokens: cut, bounded, split into statements; what a bracket and an `@` mean in it.
+//! Reads a text as tokens: splits it into tokens and statements, bounds it, and interprets brackets and `@`.
 
 pub(crate) mod blank;
 pub(crate) mod bracket;

@@ -1,18 +1,18 @@
-//! Where in the grammar a text is, as far as it decides what a `[` is and where relations are listed. The
-//! words around it decide; nothing is parsed.
+//! Tracks the position in the grammar, as far as it decides the meaning of `[` and where relations are listed. It
+//! is derived from the surrounding words; nothing is parsed.
 
 use std::sync::LazyLock;
 
 use super::token::{Kind, Token};
 use crate::dialect::Dialect;
 
-/// What has been read so far.
+/// The state of what was read so far.
 pub(crate) struct Context {
     pub(crate) dialect: Dialect,
     open: Vec<Frame>,
     here: Frame,
     previous: Previous,
-    /// Whether the statement calls what it names: its parentheses hold expressions.
+    /// Whether the statement calls the routine that it names: its parentheses then contain expressions.
     calls: bool,
     /// Whether it is an UPDATE: behind SET a column is named.
     updates: bool,
@@ -25,9 +25,9 @@ pub(crate) struct Context {
 struct Frame {
     kind: Opened,
     clause: Clause,
-    /// What it begins with, and comes back to behind a comma.
+    /// The clause at its start, which is restored after a comma.
     base: Clause,
-    /// Whether a comma goes on with a list of relations, also behind an ON.
+    /// Whether a comma continues a list of relations, also after an ON.
     lists: bool,
 }
 
@@ -35,7 +35,7 @@ struct Frame {
 pub(crate) enum Opened {
     Statement,
     Parenthesis,
-    /// The parenthesis of a call, or of an operator such as IN: no subscript can follow it.
+    /// The parenthesis of a call, or of an operator such as IN: a subscript cannot follow it.
     Call,
     /// The numbers of a type: `(10, 2)`, `[]`, `[3]`.
     Modifier,
@@ -48,7 +48,7 @@ pub(crate) enum Opened {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clause {
-    /// What does something: its words are keywords, not columns.
+    /// A command: its words are keywords, not columns.
     Command,
     /// The list behind SELECT or RETURNING: a label may follow an expression.
     Targets,
@@ -57,10 +57,10 @@ pub(crate) enum Clause {
     Expression,
 }
 
-/// What stands in front.
+/// What precedes the current token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Previous {
-    /// Nothing, an operator, a comma, an opening parenthesis, a keyword: a name may begin.
+    /// Nothing, an operator, a comma, an opening parenthesis or a keyword: a name may start here.
     Start,
     /// A keyword that callers may also use as a name, where it is a keyword.
     Keyword,
@@ -73,9 +73,9 @@ pub(crate) enum Previous {
     Type,
     Name,
     BracketedName,
-    /// What else takes a subscript: an expression in parentheses, a subscript, a parameter.
+    /// Another expression that can have a subscript: one in parentheses, a subscript, a parameter.
     Subscripted,
-    /// What takes none: a literal, a call, an array, a constant such as NULL.
+    /// An expression without subscripts: a literal, a call, an array, a constant such as NULL.
     Value,
 }
 
@@ -107,14 +107,14 @@ static CONSTANTS: LazyLock<Words> = LazyLock::new(|| {
 const FIELDS: &[&str] = &["YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"];
 /// Words that a type may go on with.
 const TYPES: &[&str] = &["PRECISION", "VARYING", "WITH", "WITHOUT", "TIME", "ZONE"];
-/// Words whose parenthesis takes no subscript, although no name stands in front of it.
+/// Words after which a parenthesis takes no subscript, although they are not names.
 static CALLS: LazyLock<Words> =
     LazyLock::new(|| Words::new("ANY CAST EXISTS GROUP IN LEFT OVER REPLACE RIGHT SOME VALUES"));
 /// Words after which relations are listed.
 const RELATIONS: &[&str] = &["JOIN", "LATERAL", "ONLY", "REFERENCES", "TABLE"];
 /// The same where a statement begins: elsewhere they may be columns.
 const COMMANDS: &[&str] = &["CALL", "TRUNCATE", "UPDATE", "VIEW"];
-/// Words that end such a list.
+/// Words that end a list of relations.
 static EXPRESSIONS: LazyLock<Words> = LazyLock::new(|| {
     Words::new(
         "CHECK EXCEPT FETCH FOR GROUP HAVING INTERSECT LIMIT OFFSET ORDER RETURN SET TABLESAMPLE UNION VALUES WHERE \
@@ -161,7 +161,7 @@ impl Context {
         }
     }
 
-    /// What stands in front.
+    /// Returns what precedes the current token.
     pub(crate) fn previous(&self) -> Previous {
         self.previous
     }
@@ -190,7 +190,7 @@ impl Context {
         matches!(self.previous, Previous::Name | Previous::BracketedName | Previous::Keyword | Previous::Type)
     }
 
-    /// Takes note of a token.
+    /// Updates the state by one token.
     pub(crate) fn pass(&mut self, token: Token, text: &str) {
         self.previous = match (token.kind, self.previous) {
             (Kind::Blank, _) => return,
@@ -246,7 +246,7 @@ impl Context {
         let begins = (is("BY") && self.last_is(0, text, &["GROUP", "ORDER", "PARTITION"]))
             || (self.previous != Previous::Start && (is("BETWEEN") || is("ESCAPE")))
             || (is("SET") && ((self.updates && self.in_relations()) || self.last_is(0, text, &["UPDATE"])));
-        // Where an expression is due, what could be a column is one.
+        // If an expression is expected, a word that can be a column is one.
         let due = self.previous == Previous::Start && matches!(self.here.clause, Clause::Targets | Clause::Expression);
         if due && !begins && SOFT.has(word) {
             return Previous::Name;
@@ -272,7 +272,7 @@ impl Context {
         }
     }
 
-    /// Takes note of a word that begins a clause.
+    /// Updates the state by a word that starts a clause.
     fn turn(&mut self, word: &str, text: &str) {
         let is = |other: &str| word.eq_ignore_ascii_case(other);
         self.calls |= self.here.clause == Clause::Command && among(&["CALL", "EXEC", "EXECUTE"], word);
@@ -345,7 +345,7 @@ impl Context {
             (Opened::Parenthesis, Clause::Command) if self.here.kind != Opened::Call => {
                 if self.last_is(0, text, &["AS", "MATERIALIZED"]) { Clause::Command } else { Clause::Expression }
             }
-            // What is defined, not what is called.
+            // The parenthesis belongs to a definition, not to a call.
             (Opened::Call, Clause::Command) if self.here.kind != Opened::Call && !self.calls => Clause::Command,
             (Opened::Call, Clause::Relations) if !self.here.lists && !self.calls => Clause::Command,
             (Opened::Call, Clause::Relations) if self.last_is(1, text, &["AS"]) => Clause::Command,

@@ -1,5 +1,4 @@
-//! `@name`: where a placeholder begins, and which number each one gets.
-//! What value it gets is decided by whoever runs the statement.
+//! Finds the placeholders `@name` and numbers them. Their values are supplied when the statement runs.
 
 use std::collections::HashSet;
 
@@ -8,14 +7,14 @@ use crate::dialect::Dialect;
 use crate::rewrite::Edit;
 use portico_core::error::{Error, Result};
 
-/// Operators that end in `@`, of PostgreSQL itself and of its common extensions. Glued to a name
-/// they stay operators; any other character before `@` leaves it to the placeholder, since
-/// `id=@id` and `'%'||@word` are what callers write.
+/// Operators that end in `@`, of PostgreSQL itself and of its common extensions. Directly followed by a name they
+/// stay operators. After any other character `@` starts a placeholder, since callers write `id=@id` and
+/// `'%'||@word`.
 const OPERATORS: &[&str] =
     &["!@", "&@", "<@", "?<@", "?@", "@-@", "@@", "@@@", "^<@", "^@", "|@", "~@", "@~@", "&&@", "#@"];
 
-/// Of these, those that are another operator of two operands without their `@`: a value that is
-/// given by the name behind them says that the other one is meant.
+/// Those of them that are another binary operator without their `@`. If a value is given under the name that
+/// follows, the other operator is meant.
 const AMBIGUOUS: &[&str] = &["&@", "<@", "?@", "@@@", "^@", "|@", "~@", "&&@", "#@"];
 
 /// Names of the values that are given with a statement, without `@`.
@@ -32,8 +31,8 @@ pub(crate) fn begins(run: &str, rest: &str, is_behind_word: bool, dialect: Diale
     (is_between_words || AMBIGUOUS.contains(&run)) && given.contains(rest.get(..end).unwrap_or_default())
 }
 
-/// Whether a placeholder's name goes on with this byte. A `$` would end it: what follows a
-/// number in the source's own form must not become part of it.
+/// Returns true if a placeholder's name may contain this byte. A `$` ends it: a following parameter in the source's
+/// own form must not become part of the name.
 pub(crate) const fn continues(byte: u8) -> bool {
     super::token::continues_word(byte) && byte != b'$'
 }

@@ -4,8 +4,8 @@
 use super::token::{Kind, Token};
 use crate::dialect::Dialect;
 
-/// The statements of a text, each as its tokens without the `;` around it. Cut is between tokens alone,
-/// and nothing falls away but white space and closed comments.
+/// Splits a text into statements, each as its tokens without the `;` around it. It is split only between tokens,
+/// and nothing is lost except white space and closed comments.
 pub(crate) fn split<'a>(text: &str, tokens: &'a [Token], dialect: Dialect) -> Vec<&'a [Token]> {
     let mut statements = Vec::new();
     let mut start = 0;
@@ -23,8 +23,8 @@ pub(crate) fn split<'a>(text: &str, tokens: &'a [Token], dialect: Dialect) -> Ve
     statements
 }
 
-/// Without white space in front, where a comment may hold hints for the planner, and without white space behind, nor
-/// comments there that say nothing to the source.
+/// Removes leading white space, but not comments, which may contain hints for the planner; and trailing white space
+/// with those trailing comments that have no meaning for the source.
 fn trimmed<'a>(text: &str, tokens: &'a [Token], dialect: Dialect) -> Option<&'a [Token]> {
     let is_seen = |token: &Token| token.kind != Kind::Blank || token.is_comment(text);
     let word = tokens.iter().rposition(|token| token.kind != Kind::Blank)?;
@@ -46,7 +46,7 @@ struct State {
     between: bool,
 }
 
-/// What the statement's first words have shown.
+/// What the first words of the statement have shown.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Head {
     #[default]

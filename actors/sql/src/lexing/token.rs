@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// White space and comments.
@@ -18,7 +18,7 @@ pub enum Kind {
     Number,
     /// A parameter that the source itself understands: `$1`, and in SQLite `?`, `?1`, `:x`, `$x`, `$x(…)`.
     Parameter,
-    /// `@name`, a parameter of ours.
+    /// `@name`, one of our placeholders.
     Placeholder,
     /// `(`, or a `[` that does not quote a name.
     Open,
@@ -39,7 +39,7 @@ pub enum Kind {
 /// One token: its kind and its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its first byte.
     pub start: usize,
@@ -84,7 +84,7 @@ impl Token {
         matches!(self.kind, Kind::Word | Kind::Name)
     }
 
-    /// The name that it stands for, where it can stand for one; a literal can in some dialects.
+    /// Returns the name that the token can stand for; in some dialects a literal can, too.
     pub fn name(self, text: &str) -> Option<Cow<'_, str>> {
         let own = self.text(text);
         match self.kind {
@@ -105,7 +105,7 @@ pub(crate) fn words(tokens: &[Token]) -> Vec<Token> {
     words
 }
 
-/// The identifier that a name stands for: unquoted, and in small letters if it was not quoted.
+/// Returns the identifier for a name: without quotes, and in lower case if it was not quoted.
 pub(crate) fn identifier(name: &str) -> Cow<'_, str> {
     match name.as_bytes() {
         [b'u' | b'U', b'&', b'"', ..] => Cow::Borrowed(name),
@@ -119,7 +119,7 @@ pub(crate) fn lowercase(name: Cow<'_, str>) -> Cow<'_, str> {
     if name.bytes().all(is_plain) { name } else { Cow::Owned(name.to_lowercase()) }
 }
 
-/// What stands between a name's quotes.
+/// Returns the text between a name's quotes.
 fn unquoted(name: &str) -> Option<Cow<'_, str>> {
     match name.as_bytes() {
         [b'"', .., b'"'] => Some(undouble(name, "\"\"", "\"")),
@@ -144,8 +144,8 @@ pub(crate) const fn continues_word(byte: u8) -> bool {
     begins_word(byte) || byte.is_ascii_digit() || byte == b'$'
 }
 
-/// Behind the quote that closes the one at `start`; a doubled one is content. `None` where it is not closed, or a backslash
-/// or a NUL leaves room for two readings.
+/// Returns the end of the literal that starts with the quote at `start`; a doubled quote is content. Returns `None`
+/// if it is not closed, or if a backslash or a NUL makes it ambiguous.
 pub fn closing_quote(text: &[u8], start: usize, quote: u8) -> Option<usize> {
     let mut at = start + 1;
     loop {

@@ -1,15 +1,15 @@
-//! What a statement does: its leading words name its kind, its effects refine queries and data
-//! changes. Nothing is rewritten here.
+//! Classifies statements: the leading words determine the kind, the effects refine queries and data changes.
+//! Nothing is rewritten here.
 
 use super::effects::Effects;
 use crate::dialect::Dialect;
 use crate::lexing::token::{Kind, Token};
 
-/// What a statement does.
+/// The class of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Only reads: SELECT, VALUES, TABLE, SHOW, EXPLAIN of such. A function inside may still
-    /// write; the engine's read-only mode is what forbids that.
+    /// Only reads: SELECT, VALUES, TABLE, SHOW, EXPLAIN of these. A function in it may still write; the database's
+    /// read-only mode prevents that.
     Select,
     /// INSERT, and MERGE that only inserts.
     Insert,
@@ -23,7 +23,7 @@ pub enum Class {
     Transaction,
     /// SET, PREPARE, LISTEN …: changes the session, which the next caller would inherit.
     Session,
-    /// Anything else, also what could not be parsed.
+    /// Any other statement, also one that could not be parsed.
     Other,
 }
 
@@ -33,8 +33,8 @@ impl Class {
         matches!(self, Self::Select)
     }
 
-    /// What is told of the rows that a statement changed where the source does not count them: −1 for one that answers
-    /// rows, or changes some that nobody counted, 0 for one that changes none.
+    /// Returns the count of changed rows to report if the source does not count them: −1 if the statement returns
+    /// rows or changes an unknown number of rows, 0 if it changes none.
     pub const fn uncounted(self, has_rows: bool) -> i64 {
         if has_rows || matches!(self, Self::Select | Self::Insert | Self::Update) { -1 } else { 0 }
     }
@@ -134,7 +134,7 @@ const READING_PRAGMAS: &[&str] = &[
     "schema_version",
     "user_version",
 ];
-/// Those whose argument is no new value, but says what they report on.
+/// Pragmas whose argument is not a new value, but the object that they report on.
 const ASKING_PRAGMAS: &[&str] = &[
     "foreign_key_check",
     "foreign_key_list",
@@ -174,7 +174,8 @@ fn skip_parentheses(words: &[Token]) -> &[Token] {
     words.get(start..).unwrap_or_default()
 }
 
-/// SQLite's EXPLAIN runs nothing, but compiles what it explains: only who may write may compile what writes.
+/// SQLite's EXPLAIN compiles the statement without running it; to compile a writing one, the scope to write is
+/// needed.
 fn compiled(text: &str, words: &[Token], effects: Effects, dialect: Dialect) -> Class {
     let is_plan = words.get(1).is_some_and(|word| word.is_word(text, "QUERY"));
     let explained = words.get(if is_plan { 3 } else { 1 }..).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! What a query or a data change does besides reading, seen in the tree or, where there is no
-//! tree, guessed from the words on the safe side.
+//! The effects of a query or a data change besides reading, read from the syntax tree or, without a tree, guessed
+//! from the words conservatively.
 
 use crate::lexing::token::{Kind, Token};
 
-/// What a statement does.
+/// The effects of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "six independent facts, each true or not")]
 pub(crate) struct Effects {
@@ -40,13 +40,13 @@ pub(crate) fn scan(text: &str, words: &[Token]) -> Effects {
             Kind::Close => depth = depth.saturating_sub(1),
             _ => {}
         }
-        // A verb begins the statement, a part in parentheses, or what follows a WITH's last one.
+        // A verb starts the statement, a part in parentheses, or follows the last part of a WITH.
         let begins = before.is_none_or(|before| {
             matches!(before.kind, Kind::Open | Kind::Close) || before.is_any(text, &["ANALYZE", "ANALYSE", "VERBOSE"])
         });
         let qualified = before.is_some_and(|before| before.kind == Kind::Dot);
         if begins && token.is_any(text, VERBS) {
-            // The main one stands outside of all parentheses, if any does.
+            // The main verb is outside of all parentheses, if there is one.
             if main.is_none_or(|(_, outside)| depth == 0 && !outside) {
                 main = Some((*token, depth == 0));
             }

@@ -1,8 +1,8 @@
-//! Built-in functions that neither write nor reach outside of the query.
-//! Not here, on purpose: those that run a text as SQL, read files, take locks, wait, signal
-//! backends, change settings or draw numbers from a sequence.
+//! Built-in functions that neither write nor reach outside of the query. Deliberately excluded are functions that
+//! run a text as SQL, read files, take locks, wait, signal backends, change settings or draw numbers from a
+//! sequence.
 
-/// Whether this built-in function, by its folded name, has no effect but its result.
+/// Returns true if this built-in function, by its folded name, has no side effect.
 pub(crate) fn is_harmless(name: &str) -> bool {
     HARMLESS.binary_search(&name).is_ok()
 }

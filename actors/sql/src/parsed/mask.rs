@@ -1,7 +1,6 @@
-//! What the parser is shown instead of a statement: the same bytes where it understands them,
-//! and something of equal length where it does not. So its ranges are ranges of the original,
-//! and it cannot read a literal differently from us; where it would even so, [`super::tree`] has
-//! no use for what it says.
+//! Makes the text that the parser is given instead of a statement: the same bytes where it understands them, a
+//! filler of equal length elsewhere. So its ranges are those of the original, and it cannot read a literal in
+//! another way. If it should do so all the same, [`super::tree`] discards its result.
 
 use crate::dialect::Dialect;
 use crate::lexing::token::{Kind, Token, continues_word};
@@ -35,7 +34,7 @@ fn repeat(masked: &mut String, filler: char, count: usize) {
     masked.extend(std::iter::repeat_n(filler, count));
 }
 
-/// An unterminated literal of one byte is no literal; a number stands for it.
+/// An unterminated literal of one byte is not a literal; a number replaces it.
 fn quote(masked: &mut String, mark: char, length: usize) {
     if length < 2 {
         repeat(masked, '0', length);
@@ -46,8 +45,7 @@ fn quote(masked: &mut String, mark: char, length: usize) {
     }
 }
 
-/// Only where a name stands matters to the parser, not which: the name itself is read from the
-/// original.
+/// Masks a name. The parser only has to see that a name is there; the name itself is read from the original.
 fn name(masked: &mut String, original: &str) {
     if masked.ends_with('"') && original.len() > 1 {
         // Two names in quotes would be one.
@@ -58,8 +56,8 @@ fn name(masked: &mut String, original: &str) {
     }
 }
 
-/// A word on its own is none of the letters that PostgreSQL puts in front of a quote, and a `$` at
-/// its end opens nothing together with what follows.
+/// Masks a word, so that it cannot be one of the letters that PostgreSQL puts in front of a quote, and so that a
+/// `$` at its end cannot open a literal.
 fn word(masked: &mut String, original: &str) {
     let kept = original.trim_end_matches('$');
     masked.push_str(if kept.len() == 1 { "a" } else { kept });
@@ -76,7 +74,7 @@ fn parameter(masked: &mut String, length: usize) {
     repeat(masked, '0', length.max(1) - usize::from(length > 1));
 }
 
-/// What may follow IS in every dialect.
+/// Words that may follow IS in every dialect.
 const AFTER_IS: &[&str] = &["DISTINCT", "DOCUMENT", "FALSE", "JSON", "NORMALIZED", "NULL", "TRUE", "UNKNOWN"];
 /// SQLite's own ways to match a text.
 const MATCHES: &[&str] = &["GLOB", "MATCH", "REGEXP"];

@@ -1,4 +1,4 @@
-//! What one parse of a statement tells: its tree, what it does, the names and relations in it.
+//! The result of parsing a statement: its tree, its class, its names and relations.
 
 pub(crate) mod class;
 pub(crate) mod effects;

@@ -1,5 +1,5 @@
-//! Names in a statement: which of them begin with a connection, and how they lose that part.
-//! Finding the names is the tree's work, or the scan's where there is no tree.
+//! Names in a statement: finds those that start with a connection, and removes that part. The names are located by
+//! the tree or, without a tree, by a scan.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,8 +14,7 @@ use crate::rewrite::Edit;
 pub struct Naming<'a> {
     /// The connection that the statement runs on; `connection.schema.table` loses this part.
     pub connection: &'a str,
-    /// Every other name that would address a connection, to tell a wrong connection from a
-    /// wrong table.
+    /// All other names that address a connection, to distinguish a wrong connection from a wrong table.
     pub others: &'a [&'a str],
 }
 
@@ -27,13 +26,13 @@ pub struct Named {
     pub parts: Vec<String>,
     /// Whether arguments follow: then it is a routine.
     pub called: bool,
-    /// Where it stands in the caller's whole text, without its connection: in characters counted from 1.
+    /// Its position in the caller's whole text, without its connection: in characters counted from 1.
     pub position: usize,
 }
 
 use portico_core::error::{Error, Result};
 
-/// What a name stands for.
+/// The kind of object that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameKind {
     /// A relation, a routine, a sequence: anything that lives in a schema.
@@ -78,7 +77,7 @@ fn parts<'a>(reference: &NameReference, words: &'a [Token]) -> Parts<'a> {
 fn may_name_connection(role: NameKind, parts: &Parts<'_>, text: &str) -> bool {
     let length = parts.names.len() + usize::from(parts.star);
     match role {
-        // schema.table.column%TYPE has three parts of its own.
+        // schema.table.column%TYPE has three parts without a connection.
         NameKind::Type if parts.next.is_some_and(|next| next.text(text) == "%") => length >= 4,
         NameKind::Object | NameKind::Call | NameKind::Type => length >= 3,
         NameKind::Operator => length >= 2,
@@ -87,12 +86,11 @@ fn may_name_connection(role: NameKind, parts: &Parts<'_>, text: &str) -> bool {
     }
 }
 
-/// Removes the connection from every name, at the places where it stands. `sure` says that the
-/// roles come from the tree; what the scan took for a relation may be a column after all. Returns true if a name was
-/// long enough for a connection.
+/// Removes the connection from every name. `sure` says that the roles come from the tree; a scan may take a column
+/// for a relation. Returns true if a name had enough parts to include a connection.
 ///
 /// # Errors
-/// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when a relation or a routine names another one.
+/// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if a relation or a routine names another connection.
 pub(crate) fn strip(
     text: &str,
     words: &[Token],
@@ -121,7 +119,7 @@ pub(crate) fn strip(
     Ok(looked)
 }
 
-/// Connections are few: where the spelling decides nothing, capitals do not either.
+/// Connections are few: if no other connection has the exact spelling, capitals are ignored.
 fn addresses(part: &str, naming: Naming<'_>) -> bool {
     let name = identifier(part);
     name == naming.connection || (same(&name, naming.connection) && !naming.others.iter().any(|other| name == *other))
@@ -150,14 +148,14 @@ fn elsewhere(text: &str, first: Token, naming: Naming<'_>) -> Error {
     error.hint(format!("write {here}.schema.table, or schema.table")).position(position)
 }
 
-/// What has to stand in the place of what was removed from `start` on, in front of a name: no two words become one.
+/// Returns the filler for a part removed at `start` in front of a name, so that no two words join.
 pub(crate) fn glue_before(text: &str, start: usize) -> &'static str {
     let before = start.checked_sub(1).and_then(|before| text.as_bytes().get(before)).copied();
     if before.is_some_and(|before| continues_word(before) || matches!(before, b'"' | b'&')) { " " } else { "" }
 }
 
-/// What has to stand in the place of a removed part, so that `JOIN"sales".public.t` does not become one
-/// word, `-sales--` not one comment, and `u&sales."t"` not one name.
+/// Returns the filler for a removed part, so that `JOIN"sales".public.t` does not become one word, `-sales--` not
+/// one comment, and `u&sales."t"` not one name.
 fn glue(text: &str, first: Token, dot: Token) -> &'static str {
     let bytes = text.as_bytes();
     let before = first.start.checked_sub(1).and_then(|before| bytes.get(before)).copied();
@@ -223,8 +221,8 @@ impl Positions<'_> {
     }
 }
 
-/// What a statement names that may be a relation or a routine, each name once, without the
-/// connection. Where it was not parsed (`sure` is false) columns are among them: nobody could tell.
+/// Returns the names in a statement that may be a relation or a routine, each once, without the connection. If it
+/// was not parsed (`sure` is false), columns are included: they cannot be told from relations.
 pub(crate) fn named(
     text: &str,
     words: &[Token],
@@ -255,7 +253,7 @@ pub(crate) fn named(
         let parts = parts(reference, words);
         let after = parts.next.is_some_and(|next| next.text(text) == "(");
         add(&parts.names, called || (!sure && after));
-        // `INTO orders (id, total)` calls nothing.
+        // `INTO orders (id, total)` is not a call.
         let before = reference.words.start.checked_sub(1).and_then(|before| words.get(before));
         if !sure && after && before.is_some_and(|before| before.is_any(text, LIST_FOLLOWS)) {
             add(&parts.names, false);
@@ -317,12 +315,12 @@ pub(crate) fn operators(text: &str, words: &[Token]) -> Vec<NameReference> {
 /// Words behind which the body of a routine may stand.
 const BODIES: &[&str] = &["AS", "BEGIN", "RETURN", "SELECT"];
 
-/// Finds the names of a statement that was not parsed: chains of names and dots, told apart by
-/// the word in front and the clause around them.
+/// Finds the names of a statement that was not parsed: chains of names and dots, distinguished by the word in front
+/// and the clause around them.
 pub(crate) fn scan(text: &str, words: &[Token]) -> Vec<NameReference> {
     let mut references = Vec::new();
     let mut at = 0;
-    // What stands in front of a routine's body names types, and no columns.
+    // The part in front of a routine's body contains names of types, not of columns.
     let mut head = words.first().is_some_and(|first| first.is_word(text, "CREATE"))
         && words.iter().take(4).any(|word| word.is_any(text, &["FUNCTION", "PROCEDURE"]));
     while let Some(first) = words.get(at) {
@@ -337,8 +335,8 @@ pub(crate) fn scan(text: &str, words: &[Token]) -> Vec<NameReference> {
             }
             let before = at.checked_sub(1).and_then(|before| words.get(before));
             let called = words.get(end).is_some_and(|next| next.text(text) == "(");
-            // A list of relations goes on after a keyword or a comma; after anything else a name
-            // is an alias or part of an expression.
+            // A list of relations continues after a keyword or a comma; after anything else a name is an alias or
+            // part of an expression.
             let listed = first.in_relations
                 && before.is_some_and(|before| match before.kind {
                     Kind::Comma | Kind::Open => true,
@@ -377,7 +375,7 @@ const RELATION_FOLLOWS: &[&str] = &[
     "UPDATE",
     "VIEW",
 ];
-/// The word behind which SQLite takes a string for a relation's name, besides those. It may be a string after all.
+/// Besides those, the word after which SQLite accepts a string as a relation's name. It may also be a plain string.
 const STRING_FOLLOWS: &[&str] = &["ON"];
 /// Words in front of a relation that a list in parentheses may follow.
 const LIST_FOLLOWS: &[&str] = &[

@@ -1,5 +1,5 @@
-//! The relations of one statement, by their places: how each is used, and which common table expressions it may be
-//! instead. What a name stands for is decided elsewhere.
+//! The relations of a statement, by position: how each is used, and which common table expressions it may refer to.
+//! What a name resolves to is decided elsewhere.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(crate) enum Usage {
     Write,
     /// All of it, in a place that no query may stand in: `TABLE orders`.
     Whole,
-    /// In some other way, by its own name.
+    /// Used in some other way, by its own name.
     Other,
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct Relation {
     /// Its name, among the words of the statement.
     pub(crate) words: Range<usize>,
     pub(crate) usage: Usage,
-    /// Whether the statement gives it a name of its own.
+    /// Whether the statement gives it an alias.
     pub(crate) is_aliased: bool,
-    /// The words of the RETURNING of what writes to it.
+    /// The words of the RETURNING clause of the statement that writes to it.
     pub(crate) returning: Option<Range<usize>>,
     /// The names of the common table expressions that are in sight there, each by its word.
     pub(crate) in_sight: Vec<usize>,
@@ -56,9 +56,9 @@ impl Relation {
     }
 }
 
-/// The relations of a masked statement that the parser understands, whose `words` are its tokens without blanks and
-/// which begins at `start` of the whole text. With `all_recursive` every list of common table expressions is, as if
-/// RECURSIVE stood there. `None` where the parser does not understand it after all.
+/// Returns the relations of a masked statement that the parser understands. `words` are its tokens without blanks,
+/// `start` is its position in the whole text. With `all_recursive` every WITH list is treated as if RECURSIVE were
+/// written. Returns `None` if the parser does not understand the statement after all.
 pub(crate) fn relations(masked: &str, words: &[Token], start: usize, all_recursive: bool) -> Option<Vec<Relation>> {
     let parsed = std::panic::catch_unwind(|| SourceFile::parse(masked)).ok()?;
     if !parsed.errors().is_empty() {
@@ -100,7 +100,7 @@ fn usage(node: &SyntaxNode) -> (Usage, bool) {
     }
 }
 
-/// Where the RETURNING stands, in octets, of the statement that writes to the relation at `node`.
+/// Returns the range in bytes of the RETURNING clause of the statement that writes to the relation at `node`.
 fn returning(node: &SyntaxNode) -> Option<Range<usize>> {
     let writes = |it: &SyntaxNode| {
         matches!(it.kind(), SyntaxKind::INSERT | SyntaxKind::UPDATE | SyntaxKind::DELETE | SyntaxKind::MERGE)
@@ -116,7 +116,7 @@ fn in_sight(node: &SyntaxNode, all_recursive: bool) -> Vec<SyntaxNode> {
     let is_around = |other: &SyntaxNode| other.text_range().contains_range(node.text_range());
     for ancestor in node.ancestors().skip(1) {
         let Some(list) = list_of(&ancestor) else { continue };
-        // Within the list those before it are in sight, and all where it is recursive.
+        // Within the list the preceding ones are visible, and all of them if it is recursive.
         let is_recursive =
             all_recursive || list.children_with_tokens().any(|child| child.kind() == SyntaxKind::RECURSIVE_KW);
         let tables = list.children().filter(|child| child.kind() == SyntaxKind::WITH_TABLE);
@@ -126,7 +126,7 @@ fn in_sight(node: &SyntaxNode, all_recursive: bool) -> Vec<SyntaxNode> {
     names
 }
 
-/// The list behind the WITH of a statement. That of a compound one stands in its first part.
+/// Returns the WITH list of a statement. The list of a compound one is in its first part.
 fn list_of(node: &SyntaxNode) -> Option<SyntaxNode> {
     let own = node.children().find(|child| child.kind() == SyntaxKind::WITH_CLAUSE);
     if own.is_some() || node.kind() != SyntaxKind::COMPOUND_SELECT {

@@ -1,4 +1,4 @@
-//! The tree of a statement as a walk over it, to compare what was sent with what was written.
+//! Walks the tree of a statement, to compare what was sent with what was written.
 
 use squawk_syntax::{SourceFile, SyntaxKind, SyntaxNode};
 
@@ -16,9 +16,8 @@ pub(crate) enum Step {
     End,
 }
 
-/// The tree of a masked statement as a walk over it, without the tokens that `removed` says of
-/// their first byte. A chain of names counts as one node, however long it is. `None` where
-/// [`read`] says so.
+/// Returns the tree of a masked statement as a walk over it, without the tokens for whose first byte `removed` is
+/// true. A chain of names counts as one node, however long it is. Returns `None` in the cases of [`read`].
 pub(crate) fn shape(masked: &str, tokens: &[Token], removed: impl Fn(usize) -> bool) -> Option<Vec<Step>> {
     read(masked, &words(tokens), tokens.first()?.start)?;
     let parsed = SourceFile::parse(masked);

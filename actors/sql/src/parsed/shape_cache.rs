@@ -1,6 +1,6 @@
-//! What the parser said of statements lately. The tree of a statement is that of every other one with the same
-//! words but for literals, names in quotes, comments and the length of blanks: the parser is shown nothing else
-//! (`mask.rs`), and what is remembered names words by their number. What literals mean is decided elsewhere.
+//! Cache of the parser's results. Statements have the same tree if they differ only in literals, quoted names,
+//! comments and the length of blanks: the parser sees nothing else (`mask.rs`), and cached results refer to words
+//! by number. What literals mean is decided elsewhere.
 
 use std::hash::Hasher;
 use std::sync::{Arc, LazyLock};
@@ -37,8 +37,8 @@ impl Weighter<KeyedHash, Option<Arc<Facts>>> for Octets {
     }
 }
 
-/// What the parser says of a statement by its `tokens`; `None` where it does not understand all of it. The parser is
-/// shown the shape, so that what it says is that of every statement of this shape.
+/// Returns the parser's result for a statement by its `tokens`; `None` if the parser does not understand all of it.
+/// It is given the shape, so that the result holds for every statement of this shape.
 pub(crate) fn facts(text: &str, tokens: &[Token], dialect: Dialect) -> Option<Arc<Facts>> {
     let (shape, tokens) = shape(text, tokens);
     if tokens.len() > MOST_TOKENS {
@@ -58,11 +58,12 @@ fn parsed(text: &str, tokens: &[Token], dialect: Dialect) -> Option<Arc<Facts>> 
     tree::read(&mask(text, tokens, dialect), &words(tokens), start).map(Arc::new)
 }
 
-/// By what a shape is known.
+/// Returns the cache key of a shape.
 fn key(shape: &str, tokens: &[Token], dialect: Dialect) -> KeyedHash {
     KeyedHash::new(|hasher| {
         hasher.write_u8(u8::from(dialect.named_parameters) | u8::from(dialect.replaces) << 1);
-        // Where a token ends, and what it is, is not told by the text alone: one number for both, since each is a call.
+        // The end of a token and its kind do not follow from the text alone: both in one number, since each number
+        // is one call.
         for token in tokens {
             hasher.write_usize(token.end << u8::BITS | usize::from(token.kind as u8));
         }

@@ -1,5 +1,5 @@
-//! One parse of one statement, and the facts that are read from its tree in one walk.
-//! What the facts mean is decided elsewhere; only this file knows the parser.
+//! Parses one statement, and collects facts from its tree in one walk. Their meaning is decided elsewhere; only
+//! this file knows the parser.
 
 use squawk_lexer::TokenKind;
 use squawk_syntax::{SourceFile, SyntaxKind, SyntaxNode};
@@ -8,16 +8,16 @@ use super::effects::Effects;
 use super::names::{NameKind, NameReference};
 use crate::lexing::token::Token;
 
-/// What the tree of one statement shows.
+/// The facts that the tree of one statement shows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) effects: Effects,
     pub(crate) references: Vec<NameReference>,
 }
 
-/// Parses a masked statement whose `words` are its tokens without blanks, and which begins at `start` of the
-/// whole text. `None` when the parser does not understand all of it as one statement, or cuts it into other
-/// words than we do.
+/// Parses a masked statement. `words` are its tokens without blanks, `start` is its position in the whole text.
+/// Returns `None` if the parser does not understand all of it as one statement, or splits it into other words than
+/// our lexer.
 pub(crate) fn read(masked: &str, words: &[Token], start: usize) -> Option<Facts> {
     if !agrees(masked, words, start) {
         return None;
@@ -25,7 +25,7 @@ pub(crate) fn read(masked: &str, words: &[Token], start: usize) -> Option<Facts>
     // The parser asserts its own invariants; should a text break one, it counts as not understood.
     let parsed = std::panic::catch_unwind(|| {
         let parsed = SourceFile::parse(masked);
-        // It passes over what it does not know with an error, and not always with a node for it.
+        // The parser skips what it does not know with an error, and not always with a node for it.
         parsed.errors().is_empty().then_some(parsed)
     });
     let parsed = parsed.ok()??;
@@ -60,8 +60,8 @@ pub(crate) fn read(masked: &str, words: &[Token], start: usize) -> Option<Facts>
     Some(facts)
 }
 
-/// Whether each word that the parser reads lies within one of ours, and none of ours is a comment
-/// to it.
+/// Returns true if each word that the parser reads lies within one of ours, and it takes none of ours for a
+/// comment.
 fn agrees(masked: &str, words: &[Token], start: usize) -> bool {
     let mut own = words.iter().peekable();
     let mut end = start;

@@ -12,7 +12,7 @@ struct Level {
     goes_on: bool,
 }
 
-/// The verb of the first UPDATE or DELETE among `words` that has no WHERE.
+/// Returns the verb of the first UPDATE or DELETE among `words` without a WHERE.
 pub(crate) fn every_row(text: &str, words: &[Token]) -> Option<&'static str> {
     let mut levels = vec![Level::default()];
     let mut before: Option<Token> = None;
@@ -26,7 +26,7 @@ pub(crate) fn every_row(text: &str, words: &[Token]) -> Option<&'static str> {
             }
             _ => {
                 let level = levels.last_mut()?;
-                // In a WITH the statement stands behind the last parenthesis, in an EXPLAIN behind its options.
+                // After a WITH the statement follows the last parenthesis, in an EXPLAIN it follows the options.
                 let may_begin = !level.began
                     || (level.goes_on
                         && level.verb.is_none()

@@ -1,5 +1,5 @@
-//! What a driver makes of a statement of PostgreSQL that is ready for the source: the same statement with
-//! more parameters, or in a frame of the driver's own.
+//! Rewrites a PostgreSQL statement that is ready for the source: with more parameters, or within a statement of the
+//! driver's own.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use crate::lexing::lexer::tokens_at_source;
 use crate::lexing::token::{Kind, Token, words};
 use crate::rewrite::{self, Anchor, Edit};
 
-/// The parameters, from 0, that stand in `text` as the one of this number does and nowhere else: each tested for NULL by
-/// itself, or an argument by itself of one call.
+/// Returns the parameters, from 0, that are used only as the one of this number is: each tested for NULL on its
+/// own, or as a whole argument of the same call.
 pub fn parameters_like(text: &str, number: usize) -> Vec<usize> {
     let words = words(&tokens_at_source(text, Dialect::POSTGRESQL));
     let is = |at: usize, word: &[&str]| words.get(at).is_some_and(|token| token.is_any(text, word));
     let of = |at: usize, kinds: &[Kind]| words.get(at).is_some_and(|token| kinds.contains(&token.kind));
-    // Behind these an operand begins, whatever binds more tightly.
+    // An operand starts after these, whatever operators in it bind more tightly.
     let begins = |at: usize| {
         of(at, &[Kind::Open, Kind::Comma]) || is(at, &["HAVING", "NOT", "ON", "OR", "SELECT", "WHEN", "WHERE"])
     };
     let mut calls = Vec::new();
     // For each parenthesis whether an AND belongs to a BETWEEN, and the last that does not.
     let (mut between, mut both) = (vec![false], None);
-    // How each of them stands; `None` where it stands in several ways, or in another.
+    // The use of each parameter; `None` if it is used in several ways, or in another way.
     let mut forms = BTreeMap::<usize, Option<(bool, usize)>>::new();
     for (at, token) in words.iter().enumerate() {
         match token.kind {
@@ -93,7 +93,7 @@ pub fn alike_parameters(text: &str, in_front: usize, behind: usize) -> Vec<usize
 pub struct ParametersApart {
     /// The statement with these parameters.
     pub text: String,
-    /// For each of them which of the statement's own, from 0, it stands for.
+    /// For each of them, the index from 0 of the original parameter that it replaces.
     pub parameters: Vec<usize>,
     anchors: Vec<Anchor>,
 }
@@ -105,8 +105,9 @@ impl ParametersApart {
     }
 }
 
-/// The statement `text` where each place of one of its `count` parameters shares the parameter of the place that `first`
-/// names, which is one of the same in front of it or itself. `None` where these are no more than before.
+/// Rewrites `text` so that each occurrence of its `count` parameters gets a parameter of its own, shared with the
+/// earlier occurrence that `first` names (or itself). Returns `None` if this results in no more parameters than
+/// before.
 pub fn parameters_apart(text: &str, count: usize, first: impl Fn(usize) -> Option<usize>) -> Option<ParametersApart> {
     let (mut edits, mut old, mut numbers) = (Vec::new(), Vec::<usize>::new(), Vec::<usize>::new());
     for (place, (token, index)) in parameters(text).enumerate() {
@@ -131,7 +132,7 @@ pub fn parameters_apart(text: &str, count: usize, first: impl Fn(usize) -> Optio
     Some(ParametersApart { text, parameters: old, anchors })
 }
 
-/// The statement `text` with what `written` gives for each parameter, by its place from 0, in its stead.
+/// Replaces each parameter of `text` by what `written` returns for its index from 0.
 pub fn parameters_written(text: &str, written: impl Fn(usize) -> Option<String>) -> String {
     let edit =
         |(token, index): (Token, Option<usize>)| Some(Edit { range: token.range(), replacement: written(index?)? });
@@ -145,18 +146,18 @@ fn parameters(text: &str) -> impl Iterator<Item = (Token, Option<usize>)> {
     tokens.filter(|token| token.kind == Kind::Parameter).map(|token| (token, parameter_index(token, text)))
 }
 
-/// The place of a parameter from 0; `None` of another token, and where it has none.
+/// Returns the index of a parameter from 0; `None` for another token, or if it has no index.
 pub(crate) fn parameter_index(token: Token, text: &str) -> Option<usize> {
     let number = token.text(text).get(1..).filter(|_| token.kind == Kind::Parameter)?;
     number.parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// Where the query begins behind the list of its WITH; `None` where the statement has none in front.
+/// Returns the position of the query after the WITH list; `None` if the statement does not start with one.
 pub fn query_behind_with(text: &str) -> Option<usize> {
     let words = words(&tokens_at_source(text, Dialect::POSTGRESQL));
     let is = |at: usize, word: &[&str]| words.get(at).is_some_and(|token| token.is_any(text, word));
     let of = |at: usize, kind: Kind| words.get(at).is_some_and(|token| token.kind == kind);
-    // Behind the parenthesis that closes the one at `at`.
+    // The index after the parenthesis that closes the one at `at`.
     let behind = |at: usize| {
         let mut depth = 0_usize;
         let closing = words.iter().skip(at).position(|token| {

@@ -1,4 +1,5 @@
-//! The relations that a statement lists, and the names that it gives them: for words about a failure, never to judge it.
+//! Finds the relations that a statement lists, and their aliases: for the texts of errors only, never to decide on
+//! access.
 
 use crate::dialect::Dialect;
 use crate::lexing::lexer;
@@ -11,13 +12,13 @@ pub struct ListedRelation {
     pub schema: Option<String>,
     /// Its name, in small letters where it was not quoted.
     pub name: String,
-    /// What columns stand behind: its alias, or its name, as it is written.
+    /// The qualifier of its columns: its alias, or its name, as written.
     pub written: String,
 }
 
-/// What stands in front of a relation, besides a comma.
+/// The words in front of a relation, besides a comma.
 const BEFORE: &[&str] = &["FROM", "JOIN", "UPDATE", "INTO", "USING", "ONLY"];
-/// What may stand behind a relation, and is no alias.
+/// Words that may follow a relation and are not an alias.
 const NO_ALIAS: &[&str] = &[
     "CROSS",
     "DEFAULT",
@@ -74,7 +75,7 @@ pub fn listed_relations(text: &str, dialect: Dialect) -> Vec<ListedRelation> {
             parts.push(*part);
             at += 2;
         }
-        // What is called is no relation of the catalogue.
+        // A function call is not a relation of the catalogue.
         if words.get(at).is_some_and(|next| next.text(text) == "(")
             && !before.is_some_and(|before| before.is_word(text, "INTO"))
         {

@@ -1,4 +1,4 @@
-//! What is told of a text by its tokens alone, for words, logs and sources; it admits nothing.
+//! Reads a text by its tokens alone, for error texts, logs and sources; access is never decided by it.
 
 pub(crate) mod every_row;
 pub(crate) mod frame;

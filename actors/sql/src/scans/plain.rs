@@ -1,9 +1,9 @@
-//! Names that are read alike by every dialect, in quotes or without.
+//! Recognises names that every dialect reads alike, quoted or not.
 
 use squawk_syntax::quote::quote_quoted_ident;
 
-/// What `SQLite` alone does not take for a name (its parser's tokens that fall back to none), and three words that begin
-/// something else where a table may stand.
+/// Words that `SQLite` alone does not accept as a name (tokens of its parser without a fallback), and three words
+/// that start something else where a table may be.
 const RESERVED: [&str; 16] = [
     "add",
     "alter",
@@ -23,8 +23,8 @@ const RESERVED: [&str; 16] = [
     "update",
 ];
 
-/// Whether `text` is a name in small letters that needs no quotes anywhere: it is no keyword that stands for something
-/// where a name may stand.
+/// Returns true if `text` is a lower-case name that needs no quotes in any position: it is not a keyword with a
+/// meaning where a name is allowed.
 pub fn is_plain_name(text: &str) -> bool {
     let letter = |octet: u8| octet.is_ascii_lowercase() || octet == b'_';
     text.bytes().next().is_some_and(letter)

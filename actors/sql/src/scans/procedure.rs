@@ -1,4 +1,4 @@
-//! The name of a procedure as a field of its own, outside of any statement.
+//! Parses the name of a procedure that is given in a field of its own, outside of any statement.
 
 use crate::dialect::Dialect;
 use crate::lexing::lexer::tokens;
@@ -8,12 +8,12 @@ use portico_core::error::{Error, Result};
 /// Longer names exist nowhere.
 const MAX_BYTES: usize = 1_024;
 
-/// The parts of `procedure`, `schema.procedure` or `connection.schema.procedure`, each of them
-/// plain, `"quoted"` or `[quoted]`. Plain parts keep the capitals they were written with: look
-/// for the exact name first, then for its folded form.
+/// Returns the parts of `procedure`, `schema.procedure` or `connection.schema.procedure`, each of them plain,
+/// `"quoted"` or `[quoted]`. Plain parts keep their capitals: look for the exact name first, then for its folded
+/// form.
 ///
 /// # Errors
-/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when it is no name of one to three parts.
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if it is not a name of one to three parts.
 pub fn procedure_name(name: &str) -> Result<Vec<String>> {
     let wrong = || {
         Error::invalid("procedure must be a name such as procedure, schema.procedure or connection.schema.procedure")
@@ -42,7 +42,7 @@ pub fn procedure_name(name: &str) -> Result<Vec<String>> {
 
 /// Whether a quoted name has its closing quote, and no escapes that only the source understands.
 fn closed(name: &str) -> bool {
-    // What is left between the quotes has them in pairs only.
+    // The text between the quotes may contain quotes in pairs only.
     let ends = |quote: char| {
         let inner = name.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
         inner.is_some_and(|inner| inner.matches(quote).count() % 2 == 0)

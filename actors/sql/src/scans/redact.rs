@@ -1,8 +1,7 @@
-//! A statement as a log may keep it: without secrets, or without any value. Nothing here runs it.
+//! Redacts a statement for logs: without secrets, or without any value. Nothing here runs it.
 //!
-//! The lexer that reads statements for the source reads them here: a literal is what the source takes for
-//! one, however it is quoted. Which literal is a secret is decided by where it stands; where that leaves a
-//! doubt, it is left out.
+//! The lexer that reads statements for the source is used here: a literal is what the source takes for one, however
+//! it is quoted. Its position decides whether a literal is a secret; in case of doubt it is left out.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -13,18 +12,18 @@ use crate::dialect::Dialect;
 use crate::lexing::lexer;
 use crate::lexing::token::{Kind, Token, identifier, lowercase};
 
-/// What of a statement's literals is left out.
+/// Which literals of a statement are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redact {
-    /// Every literal: what is left is the statement's shape.
+    /// Every literal: the statement's shape is left.
     Literals,
-    /// Literals that may be a secret: those of statements about roles, foreign servers, subscriptions and
-    /// keys, arguments of functions that connect or encrypt, what belongs to a name such as `password`,
-    /// addresses and connection strings with a password, and secrets of ours.
+    /// Literals that may be a secret: those of statements about roles, foreign servers, subscriptions and keys,
+    /// arguments of functions that connect or encrypt, values of a name such as `password`, addresses and
+    /// connection strings with a password, and our own secrets.
     Secrets,
 }
 
-/// What stands in the place of a literal.
+/// The text that replaces a literal.
 const HIDDEN: &str = "***";
 /// How deep texts within texts are read as SQL.
 const DEPTH: usize = 3;
@@ -43,14 +42,15 @@ const SECRET_PARTS: [&str; 11] = [
     "access_key",
     "conninfo",
 ];
-/// Finds those parts in one pass, whatever the case of their letters.
+/// Finds those parts in one pass, ignoring case.
 static PARTS: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(SECRET_PARTS).ok());
 /// The same as whole names.
 const SECRET_NAMES: [&str; 3] = ["pwd", "pass", "token"];
 /// The same in ATTACH and PRAGMA of SQLite.
 const KEYS: [&str; 5] = ["key", "rekey", "hexkey", "hexrekey", "textkey"];
-/// Functions whose arguments are connection strings, passwords or keys; so is whatever begins with `dblink`.
+/// Functions whose arguments are connection strings, passwords or keys; all names that start with `dblink` count as
+/// well.
 const SECRET_FUNCTIONS: [&str; 19] = [
     "crypt",
     "decrypt",
@@ -72,7 +72,7 @@ const SECRET_FUNCTIONS: [&str; 19] = [
     "sqlite3_key",
     "sqlite3_rekey",
 ];
-/// Options of servers, mappings and foreign tables that are no secret.
+/// Options of servers, mappings and foreign tables that are not secret.
 const PLAIN_OPTIONS: [&str; 20] = [
     "user",
     "username",
@@ -96,10 +96,10 @@ const PLAIN_OPTIONS: [&str; 20] = [
     "application_name",
 ];
 
-/// What else makes a literal a secret, or lets one be written by numbers: words, signs, prefixes.
+/// Other marks of a secret, or of a literal with escaped characters: words, signs, prefixes.
 const SECRET_MARKS: [&str; 11] =
     ["create", "alter", "options", "pragma", "attach", "dblink", "://", "ptc_", "eyj", "u&", "\\"];
-/// Finds whatever a statement with a secret has somewhere, whichever that is.
+/// Finds any mark that a statement with a secret must contain.
 static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let marks = SECRET_PARTS.iter().chain(&SECRET_NAMES).chain(&SECRET_FUNCTIONS).chain(&SECRET_MARKS);
     AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(marks).ok()
@@ -127,7 +127,7 @@ fn has_mark(text: &str) -> bool {
     MARKS.as_ref().is_none_or(|marks| marks.is_match(text))
 }
 
-/// `text`, whose `tokens` these are, without the literals that `redact` leaves out.
+/// Returns `text` without the literals that `redact` leaves out; `tokens` are those of `text`.
 pub(crate) fn rewritten(text: &str, tokens: &[Token], dialect: Dialect, redact: Redact) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut begin = 0;
@@ -136,7 +136,7 @@ pub(crate) fn rewritten(text: &str, tokens: &[Token], dialect: Dialect, redact: 
         let end = end.map_or(tokens.len(), |found| begin + found + 1);
         let statement = tokens.get(begin..end).unwrap_or_default();
         for (token, hides) in statement.iter().zip(hidden(statement, text, dialect, redact, DEPTH)) {
-            // An open comment may be what is left of a literal.
+            // An open comment may be the rest of a literal.
             let comment = matches!(token.kind, Kind::Blank | Kind::Other);
             let hides = hides || (comment && !is_closed(*token, text, dialect));
             kept.push_str(if hides { HIDDEN } else { token.text(text) });
@@ -191,7 +191,7 @@ fn hidden(statement: &[Token], text: &str, dialect: Dialect, redact: Redact, dep
         .collect()
 }
 
-/// What is known of a statement while its tokens pass.
+/// The state of reading a statement token by token.
 struct Reading<'a> {
     text: &'a str,
     /// Every literal of the statement may be a secret.
@@ -225,7 +225,7 @@ impl<'a> Reading<'a> {
         let writes = names(&["INSERT", "REPLACE", "MERGE", "COPY", "VALUES"]) && secret();
         let is_pragma = keeps_keys && is(0, &["PRAGMA"]) && secret();
         let sets = is(0, &["SET", "ATTACH"]) && secret();
-        // A text that names a secret may be a template, and another one what is put into it.
+        // A text that names a secret may be a template, and another literal the value inserted into it.
         let is_template = |token: &Token| token.kind == Kind::Text && names_secret(token.text(text));
         let templates = statement.iter().any(is_template);
         let keys = keeps_keys && text_of(statement, text).to_ascii_lowercase().contains("key=");
@@ -289,7 +289,7 @@ impl<'a> Reading<'a> {
         self.everything || option || of_pragma || self.item.is_some() || self.arguments.is_some()
     }
 
-    /// Whether the name of a pragma, and what sets it, are behind.
+    /// Returns true if the name of a pragma and its `=` or parenthesis come before the token.
     fn key_follows(&self, statement: &[Token], at: usize) -> bool {
         let before = statement.get(..at).unwrap_or_default();
         before.iter().any(|token| token.kind == Kind::Open || token.text(self.text) == "=")
@@ -312,7 +312,7 @@ fn is_secret_function(token: Token, text: &str) -> bool {
     token.is_name() && (name.starts_with("dblink") || SECRET_FUNCTIONS.contains(&&*name))
 }
 
-/// Whether the text of a literal may hold a secret: as it stands, or as SQL.
+/// Returns true if the text of a literal may contain a secret: as it is, or as SQL.
 fn holds_secret(literal: &str, dialect: Dialect, depth: usize) -> bool {
     if looks_secret(literal) || is_escaped(literal) {
         return true;
@@ -320,7 +320,7 @@ fn holds_secret(literal: &str, dialect: Dialect, depth: usize) -> bool {
     let Some(content) = content(literal) else { return false };
     let Some(deeper) = depth.checked_sub(1) else { return tells_secret(content) };
     let content = content.replace("''", "'");
-    // A statement without a literal of its own has nothing to leave out.
+    // A statement without literals has nothing to leave out.
     if !content.contains(['\'', '"', '$']) {
         return false;
     }
@@ -332,7 +332,7 @@ fn holds_secret(literal: &str, dialect: Dialect, depth: usize) -> bool {
     statements.any(|statement| hidden(statement, &content, dialect, Redact::Secrets, deeper).contains(&true))
 }
 
-/// What stands between the quotes of a literal.
+/// Returns the text between the quotes of a literal.
 fn content(literal: &str) -> Option<&str> {
     if literal.starts_with('$') {
         let tag = literal.get(..literal.get(1..)?.find('$')? + 2)?;
@@ -342,7 +342,7 @@ fn content(literal: &str) -> Option<&str> {
     content.strip_suffix('\'')
 }
 
-/// Whether characters of a literal are written by their numbers: what it says is then not told by looking.
+/// Returns true if a literal contains characters by their code: its content is then not readable as it is.
 fn is_escaped(literal: &str) -> bool {
     let begin = literal.as_bytes();
     match begin {
@@ -362,7 +362,7 @@ fn tells_secret(text: &str) -> bool {
 }
 
 fn names_secret(text: &str) -> bool {
-    // The words are few and short: it is always built. Were it not, nothing would be told.
+    // The words are few and short: the automaton is always built. If it were not, everything would be left out.
     PARTS.as_ref().is_none_or(|parts| parts.is_match(text))
 }
 
@@ -371,9 +371,9 @@ fn text_of<'t>(statement: &[Token], text: &'t str) -> &'t str {
     text.get(first.start..last.end).unwrap_or_default()
 }
 
-/// Whether a text is an address or a connection string with a password, or a secret of ours.
+/// Returns true if a text is an address or a connection string with a password, or one of our secrets.
 fn looks_secret(text: &str) -> bool {
-    // An address, what is assigned, and a token have one of these; a secret of ours has its own mark.
+    // Addresses, assignments and tokens contain one of these; our secrets have a mark of their own.
     if !text.contains([':', '=', '>', '.', '_']) {
         return false;
     }

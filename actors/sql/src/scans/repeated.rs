@@ -1,5 +1,5 @@
-//! Which places of parameters stand in one expression that a query lists and repeats: what GROUP BY, ORDER BY and
-//! DISTINCT ON list. PostgreSQL compares such expressions by their parameters.
+//! Finds parameters in expressions that a query lists and repeats: those of GROUP BY, ORDER BY and DISTINCT ON.
+//! PostgreSQL compares such expressions by their parameters.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use crate::lexing::lexer::tokens_at_source;
 use crate::lexing::token::{Kind, Token, words};
 use crate::scans::frame::parameter_index;
 
-/// Places of parameters that are looked at, and words and signs; of a statement with more nothing is told.
+/// The maximal number of parameters, and of tokens; statements with more are not examined.
 const MOST_PLACES: usize = 512;
 const MOST_WORDS: usize = 10_000;
-/// Words behind which a list is over, where it stands in no parentheses.
+/// Words that end a list outside of parentheses.
 const ENDS: [&str; 24] = [
     "HAVING",
     "WINDOW",
@@ -41,13 +41,13 @@ const ENDS: [&str; 24] = [
 /// Words behind an expression that say how rows are ordered by it.
 const ORDERS: [&str; 4] = ["ASC", "DESC", "NULLS", "USING"];
 
-/// A token with what qualifies it, as in `schema.table.column`.
+/// A token with its qualifiers, as in `schema.table.column`.
 #[derive(Clone, Copy)]
 struct Item {
     token: Token,
     /// Where its first qualifier begins.
     start: usize,
-    /// The query that it stands in.
+    /// The query that contains it.
     query: usize,
     /// Its number among the places of parameters, where it is one.
     place: Option<usize>,
@@ -62,13 +62,13 @@ impl Item {
 /// A place of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParameterPlace {
-    /// Which parameter stands there, from 0.
+    /// The index of the parameter, from 0.
     pub index: usize,
-    /// The first place of the same one that stands in the same expression of a list, or itself.
+    /// The first occurrence of the parameter in the same expression of a list, or itself.
     pub repeats: usize,
 }
 
-/// The places of parameters in `text`; `None` where one of them is not to be read.
+/// Returns the occurrences of parameters in `text`; `None` if one of them cannot be read.
 pub fn parameter_places(text: &str) -> Option<Vec<ParameterPlace>> {
     let items = items(text);
     let first = repeated(&items, text).into_iter();
@@ -100,7 +100,7 @@ fn repeated(items: &[Item], text: &str) -> Vec<usize> {
     first
 }
 
-/// Has two places, and those that share with them already, share the first of them.
+/// Joins the groups of two occurrences under the first of them.
 fn join(first: &mut [usize], one: usize, other: usize) {
     let (Some(&one), Some(&other)) = (first.get(one), first.get(other)) else { return };
     let (least, greatest) = (one.min(other), one.max(other));
@@ -160,8 +160,8 @@ fn items(text: &str) -> Vec<Item> {
     items
 }
 
-/// The expressions of all lists, also of lists in parentheses: more than there are, for what stands in parentheses may
-/// be one expression.
+/// Returns the expressions of all lists, also of lists in parentheses. Some are not expressions of a list: the text
+/// in parentheses may be one expression.
 fn expressions(items: &[Item], text: &str) -> Vec<Range<usize>> {
     let is = |at: usize, words: &[&str]| items.get(at).is_some_and(|item| item.is_any(text, words));
     let of = |at: usize, kind: Kind| items.get(at).is_some_and(|item| item.token.kind == kind);
@@ -206,7 +206,7 @@ fn expressions(items: &[Item], text: &str) -> Vec<Range<usize>> {
             }
             at += 1;
         }
-        // Nothing closes the last of them.
+        // The last one has no end.
         if let [(start, true)] = open.as_slice() {
             found.push(*start..at);
         }

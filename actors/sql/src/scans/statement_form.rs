@@ -1,6 +1,5 @@
-//! What kind of statement a text of PostgreSQL is as a whole, and which query stands in it: the server
-//! tells everything about a query, and nothing about the statement that holds one. Only forms that are
-//! understood to their last word have a kind of their own.
+//! Determines the form of a PostgreSQL statement, and the query in it: the server describes a query completely, but
+//! not a statement that contains one. Only forms that are understood to the last word have a kind of their own.
 
 use std::ops::Range;
 
@@ -19,12 +18,12 @@ pub enum StatementForm {
         query: Range<usize>,
         /// Whether it runs.
         runs: bool,
-        /// Of a query that is to fill a table: what names the table, in front of the query or in it.
+        /// The range that names the table, in front of the query or in it, if the query fills a table.
         target: Option<Range<usize>>,
     },
     /// CREATE TABLE, VIEW or MATERIALIZED VIEW … AS a query.
     CreateAs {
-        /// What stands in front of the query.
+        /// The range in front of the query.
         head: Range<usize>,
         /// The query.
         query: Range<usize>,
@@ -61,7 +60,7 @@ const EXPLAIN_OPTIONS: &[&str] = &[
     "SERIALIZE",
 ];
 const EXPLAIN_VALUES: &[&str] = &["TRUE", "FALSE", "ON", "OFF", "TEXT", "XML", "JSON", "YAML", "NONE", "BINARY"];
-/// What may be made, changed and removed, as the words behind the verb say it.
+/// Objects that can be created, altered and dropped, as the words after the verb name them.
 const PLAIN_OBJECTS: &[&[&str]] = &[
     &["TABLE"],
     &["INDEX"],
@@ -76,7 +75,7 @@ const PLAIN_OBJECTS: &[&[&str]] = &[
     &["SCHEMA"],
 ];
 const ADJECTIVES: &[&str] = &["OR", "REPLACE", "TEMP", "TEMPORARY", "UNLOGGED", "LOCAL", "GLOBAL"];
-/// What rights may not be given on: whole schemas, and what is no relation.
+/// Objects on which no privileges may be granted: whole schemas, and objects that are not relations.
 const NO_RELATIONS: &[&str] = &[
     "ALL",
     "DATABASE",
@@ -93,8 +92,8 @@ const NO_RELATIONS: &[&str] = &[
     "TYPE",
 ];
 
-/// The kind of `text`, one statement of PostgreSQL, and the text to send where that is another one: of
-/// a statement that is no query its comments are blanks, so that nothing is sent that was not read.
+/// Returns the form of `text`, one PostgreSQL statement, and the text to send if it differs: in a statement that is
+/// not a query, comments become blanks, so that nothing is sent that was not read.
 pub fn statement_form(text: &str) -> (StatementForm, Option<String>) {
     let found = kind(text);
     if matches!(found, StatementForm::Query | StatementForm::Other(_)) {
@@ -163,7 +162,7 @@ impl Reader<'_> {
         inner.is_some_and(|at| self.is(at, QUERIES))
     }
 
-    /// Where `word` stands outside of parentheses, at `from` or behind it.
+    /// Returns the index of `word` outside of parentheses, at `from` or after it.
     fn outside(&self, from: usize, word: &str) -> Option<usize> {
         let mut depth = 0_usize;
         (from..self.words.len()).find(|at| {
@@ -176,7 +175,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The words from `at` to the one before `end`, as bytes.
+    /// Returns the bytes of the words from `at` to the one before `end`.
     fn range(&self, at: usize, end: usize) -> Option<Range<usize>> {
         let last = end.checked_sub(1).and_then(|last| self.words.get(last))?;
         Some(self.words.get(at)?.start..last.end)
@@ -245,7 +244,7 @@ impl Reader<'_> {
         let explained = Reader { text: self.text, words: self.words.get(at..)? };
         let query = self.range(at, self.words.len())?;
         match explained.create_as().or_else(|| explained.select_into()) {
-            // What it makes would have to be judged too.
+            // What it creates would have to be checked as well.
             Some(_) if runs => None,
             Some(StatementForm::CreateAs { head, query }) => {
                 Some(StatementForm::Explain { query, runs, target: Some(head) })
@@ -303,7 +302,7 @@ impl Reader<'_> {
         let plain = PLAIN_OBJECTS.iter().any(|kind| kind.iter().enumerate().all(|(n, word)| self.is(at + n, &[word])));
         // Lists may name things by their schema; a domain is checked in every table that has it.
         let elsewhere = self.is(0, &["ALTER"]) && (self.is(at, &["SCHEMA", "DOMAIN"]) || self.is(at + 1, &["ALL"]));
-        // A schema is made with statements of its own in it, a table of what was prepared.
+        // CREATE SCHEMA may contain statements of its own, and CREATE TABLE may run a prepared one.
         let holds = (at..self.words.len()).any(|at| self.is(at, &["CREATE", "GRANT", "AUTHORIZATION", "EXECUTE"]))
             && self.is(0, &["CREATE"]);
         (plain && !elsewhere && !holds && !self.reaches(0, self.words.len())).then_some(StatementForm::Definition)
@@ -320,7 +319,7 @@ impl Reader<'_> {
         (fits && !self.reaches(0, self.words.len())).then_some(StatementForm::Definition)
     }
 
-    /// Whether it reaches beyond what it names, or changes to whom a thing belongs.
+    /// Returns true if the statement affects more than it names, or changes an owner.
     fn reaches(&self, from: usize, to: usize) -> bool {
         (from..to).any(|at| match () {
             // That of a foreign key is a part of its definition.

@@ -142,7 +142,7 @@ fn with_other_literals(text: &str, shift: u32) -> String {
     text.chars().map(other).collect()
 }
 
-/// Statements of which only the literals change, and others.
+/// Statements that differ only in their literals, and others.
 fn recurring() -> impl Strategy<Value = String> {
     let plain = vec![
         "SELECT a, b FROM t WHERE id = 4711",
@@ -236,7 +236,8 @@ fn changed(text: &str, changes: &[Change]) -> String {
 }
 
 proptest! {
-    // The seed is fixed: the fuzzer looks for what is new, and a change is judged by the same texts as the one before.
+    // The seed is fixed: finding new cases is the fuzzer's task, and a change is tested with the same texts as
+    // before.
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(20_261_121), ..ProptestConfig::with_cases(256) })]
 
     #[test]
@@ -249,7 +250,8 @@ proptest! {
         invariants::check(&changed(&seed, &changes));
     }
 
-    /// What is remembered of one statement is true of another one with other literals, whatever others are named there.
+    /// A cached result holds for another statement that differs only in its literals, whatever other connections
+    /// are named.
     #[test]
     fn recalled_statements_are_those_that_are_read(
         text in recurring(),

@@ -12,7 +12,7 @@ fn outcome(text: String) -> Result<Vec<Statement>> {
     small(move || statements(&text, Dialect::POSTGRESQL, SALES))
 }
 
-/// The same text through every way in: no answer may be our own fault.
+/// Runs the text through every entry point: none may report an internal error.
 fn outcomes(text: String) -> Result<Vec<Statement>> {
     small(move || {
         let found = catalogs(&text);
@@ -23,7 +23,7 @@ fn outcomes(text: String) -> Result<Vec<Statement>> {
     })
 }
 
-/// A start, what is repeated, a middle, what is repeated to close, an end.
+/// A start, a repeated opening, a middle, a repeated closing, an end.
 const NESTED: &[(&str, &str, &str, &str)] = &[
     ("select ", "(", "1", ")"),
     ("select ", "(select ", "1", ")"),
@@ -127,7 +127,7 @@ fn long_but_flat_is_ordinary() {
     assert_eq!(all[0].placeholders, ["a", "b", "c"]);
 }
 
-/// PostgreSQL reads a run of signs anew at each operator and comment in it, and hears no cancel meanwhile.
+/// PostgreSQL reads a run of signs again at each operator and comment in it, and cannot be cancelled meanwhile.
 #[test]
 fn runs_of_signs_that_a_source_reads_for_long_are_refused() {
     for run in ["/*", "/**/", "*/", "+", "+-", "?/**/", "/**/||", "`/*", "/*/", "/*-- ", "/**//*", "@/**/"] {

@@ -1,4 +1,4 @@
-//! connection.schema.table and what becomes of it.
+//! Tests of connection.schema.table and its rewriting.
 
 use super::*;
 
@@ -203,7 +203,7 @@ fn names_know_their_place_in_the_whole_text() {
     }
 }
 
-/// With the connection's name in front, a statement is what it is without.
+/// A statement with the connection's name in front of every name is equivalent to the one without.
 #[test]
 fn a_connection_may_stand_in_front_of_every_name() {
     let mut wrong = Vec::new();
@@ -284,7 +284,7 @@ fn a_connection_may_stand_in_front_of_every_name() {
     assert!(wrong.is_empty(), "{} are not what they are without:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What a part leaves behind does not run together with what stands around it.
+/// Removing a part does not join the texts around it.
 #[test]
 fn nothing_is_glued_where_a_part_was() {
     for (text, expected) in [

@@ -1,4 +1,4 @@
-//! The way back to the caller's own text.
+//! Tests of mapping positions back to the caller's text.
 
 use super::*;
 

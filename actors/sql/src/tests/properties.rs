@@ -1,4 +1,4 @@
-//! What holds for any text.
+//! Properties of any text.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(word(), 0..200).prop_map(|words| words.join(" "))
 }
 
-/// A few words, over and over: what chains and nests.
+/// A few words, repeated many times: chains and nesting.
 fn refrain() -> impl Strategy<Value = String> {
     (word(), prop::collection::vec(word(), 1..6), 1_usize..3_000)
         .prop_map(|(start, words, count)| format!("{start} {}", format!("{} ", words.join(" ")).repeat(count)))

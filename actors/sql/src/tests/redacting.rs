@@ -1,4 +1,4 @@
-//! What a log keeps of a statement: no value, or no secret.
+//! Tests of redaction: no value, or no secret is left.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn secrets(text: &str, dialect: Dialect) -> String {
 }
 
 proptest! {
-    /// What is not read, because nothing in it marks a secret, has none to whoever reads it.
+    /// A text without a mark of a secret is skipped, and must contain none.
     #[test]
     fn a_text_without_a_mark_has_no_secret(pieces in prop::collection::vec(piece(), 0..12)) {
         let text = pieces.concat();
@@ -24,7 +24,7 @@ proptest! {
     }
 }
 
-/// Pieces of statements: each word that decides, each way to quote, and what has nothing to do with secrets.
+/// Pieces of statements: each word that matters, each kind of quote, and words unrelated to secrets.
 fn piece() -> impl Strategy<Value = String> {
     let words = "SELECT INSERT VALUES SET PRAGMA ATTACH CREATE ALTER ROLE USER GROUP SYSTEM DATABASE SUBSCRIPTION OPTIONS \
                  password token pass pwd api_key conninfo key rekey Secret dblink_x crypt hmac set_config decrypt \
@@ -63,7 +63,7 @@ fn a_shape_has_no_value_and_a_text_no_secret() {
     }
 }
 
-/// Each place where a secret stands, with each way to write one.
+/// Each place of a secret, with each way to write one.
 #[test]
 fn a_secret_is_left_out_wherever_it_stands_and_however_it_is_quoted() {
     let places = [
@@ -101,7 +101,7 @@ fn a_secret_is_left_out_wherever_it_stands_and_however_it_is_quoted() {
         for way in ways {
             let text = place.replace('@', way);
             assert!(!secrets(&text, Dialect::POSTGRESQL).contains("S3same"), "{text}");
-            // A statement within a text of another one.
+            // A statement within a text of another statement.
             let within = format!("SELECT f('{}')", text.replace('\'', "''"));
             assert!(!secrets(&within, Dialect::POSTGRESQL).contains("S3same"), "{within}");
             // The literal is never closed.

@@ -12,13 +12,13 @@ fn a_vertical_tab_is_white_space_to_postgresql() {
         let found = statements(&format!("\u{b}{verb}"), Dialect::POSTGRESQL, SALES).unwrap();
         assert_eq!(found.iter().map(|statement| statement.class).collect::<Vec<_>>(), [Class::Update], "{verb:?}");
     }
-    // A literal goes on in the next line also where one stands in between.
+    // A literal also continues on the next line with a vertical tab in between.
     assert_eq!(
         split("select E'a'\u{b}\n'\\' || [x] || '", Dialect::POSTGRESQL),
         ["select E'a'\u{b}\n'\\' || [x] || '"]
     );
     assert_eq!(split("delete from t \u{b}", Dialect::POSTGRESQL), ["delete from t"]);
-    // To SQLite it is none by itself.
+    // A vertical tab alone is not white space to SQLite.
     assert_eq!(split("select 1;\u{b}", Dialect::SQLITE).len(), 2);
 }
 
@@ -86,7 +86,7 @@ fn triggers_of_sqlite_stay_whole() {
     assert_eq!(split("select `;`, [;]; select 2", Dialect::SQLITE), ["select `;`, [;]", "select 2"]);
 }
 
-/// What the server refuses must reach it: cut off, `where id = 1` would be gone.
+/// The server must see what it refuses: if it were cut off, `where id = 1` would be lost.
 #[test]
 fn what_is_open_at_the_end_stays() {
     for open in ["/* old: /* nested */ where id = 1", "/*", "/* /* */", "'x", "\"x", "$$x", "$q$ $$", "E'\\'", "u&\"x"]
@@ -123,7 +123,7 @@ fn a_token_tells_the_name_that_it_stands_for() {
         all.filter_map(|token| token.name(text).map(std::borrow::Cow::into_owned)).collect()
     };
     assert_eq!(names("a, \"b\"\"c\" [d] `e` 'f''g' Łąka -- h"), ["a", "b\"c", "d", "e", "f'g", "Łąka"]);
-    // What is never closed stands for itself, or for nothing.
+    // A token that is never closed stands for itself, or for nothing.
     for (text, expected) in
         [("\"open", &["\"open"][..]), ("[open", &["[open"]), ("'open", &[]), ("'", &[]), ("''", &[""])]
     {

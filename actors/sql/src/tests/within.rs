@@ -156,7 +156,7 @@ fn what_with_names_is_no_table_of_the_workspace() {
             assert_eq!(sent(text, dialect), text);
         }
     }
-    // The one inside is the workspace's; in SQLite it is the expression itself.
+    // The inner one is the workspace's table; in SQLite it is the expression itself.
     let own = "WITH orders AS (SELECT * FROM orders) SELECT * FROM orders";
     let expected = format!("WITH orders AS (SELECT * FROM {ORDERS}) SELECT * FROM orders");
     assert_eq!(sent(own, Dialect::POSTGRESQL), expected);

@@ -1,4 +1,4 @@
-//! Who may read and write the files that the service lives by.
+//! Checks who may read and write the files of the service.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::finding::CheckResult;
 use crate::audit::file::aside;
 use crate::config::Config;
 
-/// Bits of a mode that let everybody read, and everybody or the group write.
+/// The mode bits for reading by others, and for writing by the group or others.
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -87,8 +87,8 @@ fn holds_password(line: &str) -> bool {
     !line.starts_with('#') && password.is_some_and(|(_, password)| !password.is_empty() && !password.starts_with("${"))
 }
 
-/// A store that somebody else made in the service's folder, as root does who forgets to become the
-/// service's user: the service cannot write it.
+/// Reports a store whose owner is not that of its folder, as when root created it instead of the service's user:
+/// the service cannot write it.
 fn foreign(store: &Path) -> Option<CheckResult> {
     let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (owner, host) = (store.metadata().ok()?.uid(), folder.metadata().ok()?.uid());

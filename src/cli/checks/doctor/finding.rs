@@ -1,4 +1,4 @@
-//! What was looked at, and how it is.
+//! The result of a check.
 
 use serde::Serialize;
 
@@ -27,11 +27,11 @@ impl CheckStatus {
 /// One thing that was looked at.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct CheckResult {
-    /// What was looked at, in one word.
+    /// The subject of the check, in one word.
     pub(super) subject: &'static str,
     pub(super) grade: CheckStatus,
     pub(super) message: String,
-    /// What to do; empty when all is well.
+    /// What to do; empty if all is well.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) remedy: String,
 }

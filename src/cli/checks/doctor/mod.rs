@@ -1,5 +1,5 @@
-//! `portico doctor`: looks at everything that keeps a service from running well, and says what to
-//! do about it. It changes nothing.
+//! `portico doctor`: checks everything that keeps a service from running well, and says what to do about it. It
+//! changes nothing.
 
 mod files;
 mod finding;
@@ -53,7 +53,7 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     if well { Ok(()) } else { Err(Failure::AlreadyReported) }
 }
 
-/// What is wrong with the configuration.
+/// Reports a problem of the configuration.
 fn configuration(problem: &Problem) -> CheckResult {
     let key = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
     let message = format!("{}{key}{}", problem.place(), problem.message);
@@ -124,7 +124,7 @@ fn sources(config: &Config) -> Vec<CheckResult> {
     config.connections.iter().zip(attempts).flat_map(tell).collect()
 }
 
-/// What was found at a source that is up.
+/// Reports a finding at a source that is up.
 fn reached(connection: &str, found: &SourceFinding) -> CheckResult {
     let message = format!("{connection}: {}", found.words());
     match found.grade {

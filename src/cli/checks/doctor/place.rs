@@ -49,7 +49,7 @@ pub(super) fn look(config: &Config, file: &Path) -> Vec<CheckResult> {
     findings
 }
 
-/// Whether somebody else listens there.
+/// Checks whether another process listens there.
 fn free(place: &Listen) -> CheckResult {
     match Listener::bind(place) {
         Ok(listener) => {
@@ -96,7 +96,7 @@ fn certificate(server: &Server) -> Option<CheckResult> {
     Some(if is_late { CheckResult::warning("tls", told, REMEDY) } else { CheckResult::ok("tls", told) })
 }
 
-/// Whether the clock is behind what has already happened.
+/// Checks whether the clock is behind recorded times.
 pub(super) fn clock(config: &Config, file: &Path) -> CheckResult {
     let now = Timestamp::from(SystemTime::now());
     let files = [Some(file), config.store.place.file()].into_iter().flatten();
@@ -105,7 +105,7 @@ pub(super) fn clock(config: &Config, file: &Path) -> CheckResult {
     behind.unwrap_or_else(|| CheckResult::ok("clock", now.to_string()))
 }
 
-/// What to say where the clock is behind the moment at which `what` was written.
+/// Reports a clock that is behind the time at which `what` was written.
 pub(super) fn clock_behind(now: Timestamp, what: &str, written: Timestamp) -> Option<CheckResult> {
     (written > now.after(Duration::from_mins(1))).then(|| {
         CheckResult::problem(

@@ -1,4 +1,4 @@
-//! The store: whether it can be read, who may call at all, and how old the signing key is.
+//! Checks the store: whether it can be read, who may call, and the age of the signing key.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn namesakes<'n>(what: &str, names: impl Iterator<Item = &'n str>, remedy: &str)
         spellings.entry(name::key(each)).or_default().push(each);
     }
     let several = spellings.into_values().filter(|spellings| spellings.len() > 1);
-    // As they are written in a program: what is not seen is the difference.
+    // Printed with escapes: invisible characters are the difference.
     let told = |spellings: Vec<&str>| format!("these {what} have one name in several spellings: {spellings:?}");
     several.map(|spellings| CheckResult::warning("names", told(spellings), remedy)).collect()
 }
@@ -98,7 +98,7 @@ fn examine(config: &Config) -> Result<Vec<CheckResult>, Error> {
     Ok(findings)
 }
 
-/// What an older program made, and nobody can tell whether it is more than it should be.
+/// Reports credentials made by an older version, whose origin is unknown.
 fn origins(config: &Config, store: &Store) -> Result<Vec<CheckResult>, Error> {
     let found = store.of_unknown_origin()?;
     let opens = |rights: &Rights| describe_access(config, rights);
@@ -138,7 +138,7 @@ fn origins(config: &Config, store: &Store) -> Result<Vec<CheckResult>, Error> {
     Ok(findings)
 }
 
-/// Grants that open nothing, because their clients are not admitted any more.
+/// Reports grants without effect, because their clients are not admitted any more.
 fn unadmitted(config: &Config, store: &Store) -> Result<Option<CheckResult>, Error> {
     let shut = store.ineffective_grants(config.oauth.admission())?;
     Ok((shut > 0).then(|| {

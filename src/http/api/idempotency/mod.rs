@@ -1,11 +1,10 @@
-//! `Idempotency-Key`: a request that is sent again gets the first one's answer and is not carried
-//! out again. What is kept, and for how long, is in `store`; what a request does is not
-//! known here.
+//! `Idempotency-Key`: a repeated request gets the first one's answer and is not executed again. How long answers
+//! are kept is in `store`; what a request does is not known here.
 //!
-//! A request with a key runs to its end even when its client leaves, who may come back for the
-//! answer. Only successes are kept: what failed was undone, and may be tried again under the same
-//! key. Whoever comes back is admitted as if they came for the first time, and gets the answer only
-//! if nothing that it depends on is another than it was. Keys are known to this process alone and not beyond its end.
+//! A request with a key runs to its end even if its client leaves, since it may come back for the answer. Only
+//! successes are kept: a failed request was rolled back, and may be repeated under the same key. A repeated request
+//! is admitted like the first one, and gets the answer only if nothing that it depends on has changed. Keys are
+//! known to this process alone and only until it ends.
 
 mod store;
 
@@ -52,7 +51,7 @@ pub(in crate::http) async fn once(
     if !request.headers().contains_key(KEY) {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
-    // Whoever is not let in is told so by the handler.
+    // An unauthenticated caller is refused by the handler.
     let Ok(by) = caller::authenticate(request.request(), &app, Endpoint::Api).await else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
@@ -70,11 +69,11 @@ pub(in crate::http) async fn once(
     admitted.note(&mut recorder, &app, &by);
     let answered = match found {
         KeyLookup::Nothing(claim) => {
-            // The handler tells of the end itself.
+            // The handler records the end itself.
             recorder.forget();
             request.extensions_mut().insert(admitted);
             request.extensions_mut().insert(socket::Unattended);
-            // Goes on when this future is dropped.
+            // Continues if this future is dropped.
             return rt::spawn(run(request, next, claim, app.room(&by)))
                 .await
                 .map_err(|_| actix_web::error::ErrorInternalServerError("the request ended without an answer"))?;
@@ -102,7 +101,7 @@ pub(in crate::http) async fn once(
     Ok(request.into_response(response))
 }
 
-/// The answer that is kept of the first request with a key, or why none is.
+/// Returns the kept answer of the first request with a key, or why there is none.
 fn kept(state: State) -> Result<StoredResponse, (StatusCode, Error)> {
     match state {
         State::Kept(stored) => Ok(stored),
@@ -122,7 +121,7 @@ fn kept(state: State) -> Result<StoredResponse, (StatusCode, Error)> {
     }
 }
 
-/// Gives an answer again.
+/// Repeats an answer.
 fn replay(stored: StoredResponse) -> HttpResponse {
     HttpResponse::build(stored.status)
         .insert_header((header::CONTENT_TYPE, stored.content_type))
@@ -130,7 +129,7 @@ fn replay(stored: StoredResponse) -> HttpResponse {
         .body(stored.body)
 }
 
-/// Admits the request as if it were the first, and finds what is known of the key.
+/// Admits the request like a first one, and looks up the key.
 async fn claim(
     request: &HttpRequest,
     payload: web::Payload,
@@ -157,9 +156,8 @@ async fn claim(
     Ok((IdempotencyStore::find(memory, IdempotencyKey::new(&by.subject, &standing.concat(), &key), digest), admitted))
 }
 
-/// All that the answer depends on besides the request: what the caller may do, who they are in the database,
-/// and how the connection is configured. Whoever has another standing today carries the request out
-/// anew, and is told what everybody is told who asks for the first time.
+/// Returns everything else that the answer depends on: the caller's rights, the caller's database role, and the
+/// configuration of the connection. If it has changed, the request is executed again, like a first one.
 ///
 /// # Errors
 /// The caller has no role in the connection's database.
@@ -208,7 +206,7 @@ async fn run<B: MessageBody + 'static>(
             break None;
         }
     };
-    // What was read already, and then the failure or the rest.
+    // The part that was read already, and then the error or the rest.
     let more: Pin<Box<dyn futures_util::Stream<Item = _>>> = match broken {
         Some(error) => Box::pin(stream::iter([Err(error)])),
         None => Box::pin(stream::poll_fn(move |cx| Pin::new(&mut body).poll_next(cx))),

@@ -1,5 +1,5 @@
-//! The answers that are kept for repeated requests, bounded in size, number and time. Which
-//! requests those are is decided in `mod`.
+//! The answers kept for repeated requests, limited in size, number and time. Which requests these are is decided in
+//! `mod`.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::RandomState;
@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 pub(super) const LARGEST: usize = 1024 * 1024;
 /// Bytes of all answers together.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes of the answers of one caller: whoever has many large ones pushes out their own.
+/// The maximal size in bytes of one caller's answers: further ones replace the caller's own.
 const MOST_BYTES_PER_CALLER: usize = 8 * 1024 * 1024;
 /// Answers of one caller.
 const MOST_PER_CALLER: usize = 1_000;
@@ -26,8 +26,8 @@ const MOST: usize = 16_000;
 /// How long an answer is kept, unless newer ones need its place.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Whose key it is, in digests: however long names, claims and keys are, what is kept of them is not.
-/// Equal keys of different callers have nothing to do with each other.
+/// The caller and the key, as digests: short, however long names, claims and keys are. Equal keys of different
+/// callers are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct IdempotencyKey {
     subject: [u8; 32],
@@ -57,17 +57,17 @@ pub(super) struct StoredResponse {
     pub(super) rows: u64,
 }
 
-/// What is known of a key.
+/// The result of looking up a key.
 pub(super) enum KeyLookup {
-    /// Nothing: whoever asked carries the request out.
+    /// Unknown: the caller executes the request.
     Nothing(IdempotencyLock),
-    /// It belongs to a request that is not this one.
+    /// It belongs to another request.
     Different,
-    /// What became of its request.
+    /// The state of its request.
     Known(State),
 }
 
-/// What became of the request with a key.
+/// The state of the request with a key.
 #[derive(Clone)]
 pub(super) enum State {
     /// It has not ended yet.
@@ -92,7 +92,7 @@ impl Entry {
 /// Everything that is kept.
 #[derive(Default)]
 pub(in crate::http) struct IdempotencyStore {
-    /// What bodies are digested with.
+    /// The hasher of bodies.
     pub(super) digests: RandomState,
     responses: Mutex<Responses>,
 }
@@ -103,7 +103,7 @@ struct Responses {
     /// Ended ones, the oldest first.
     ended: VecDeque<(Instant, IdempotencyKey)>,
     bytes: usize,
-    /// What each caller has of these.
+    /// The number and size of each caller's answers.
     callers: HashMap<[u8; 32], Share>,
 }
 
@@ -120,7 +120,7 @@ impl Share {
 }
 
 impl IdempotencyStore {
-    /// What is known of `key` for a request with `digest`.
+    /// Looks up `key` for a request with `digest`.
     pub(super) fn find(memory: &web::Data<Self>, key: IdempotencyKey, digest: u64) -> KeyLookup {
         let mut responses = memory.responses();
         responses.forget_old(Instant::now());
@@ -162,7 +162,7 @@ impl Responses {
             self.forget(0);
         }
         while self.bytes > MOST_BYTES || self.ended.len() > MOST {
-            // Whoever has most makes room.
+            // The caller with the most answers makes room.
             let too_many = self.ended.len() > MOST;
             let most = self.callers.iter().max_by_key(|(_, own)| if too_many { own.answers } else { own.bytes });
             let Some(subject) = most.map(|(subject, _)| *subject) else { return };
@@ -200,7 +200,7 @@ pub(super) struct IdempotencyLock {
 }
 
 impl IdempotencyLock {
-    /// Keeps the answer for those who ask again.
+    /// Keeps the answer for repeated requests.
     pub(super) fn complete(mut self, stored: StoredResponse) {
         self.end(State::Kept(stored));
     }
@@ -278,7 +278,7 @@ mod tests {
             "pushed out by large answers"
         );
         assert!(matches!(IdempotencyStore::find(&memory, key("large", 99), 1), KeyLookup::Known(State::Kept(_))));
-        // Many together fill it, and those who have most make room.
+        // Together they fill it, and the callers with the most make room.
         for caller in 0..20 {
             (0..8).for_each(|number| keep(&memory, key(&format!("caller {caller}"), number), LARGEST));
         }

@@ -1,5 +1,6 @@
-//! `/openapi.json` and `/docs`: the service as `OpenAPI` 3.1 describes it. `templates/openapi.json` has its words; what
-//! the types and tables that the service runs on say is put in here. What is served is in the route table.
+//! `/openapi.json` and `/docs`: the service as described by `OpenAPI` 3.1. The texts are in
+//! `templates/openapi.json`; schemas and tables come from the types that the service runs on. What is served is in
+//! the route table.
 
 mod schemas;
 mod shapes;
@@ -26,7 +27,7 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
 static TEXT: LazyLock<String> = LazyLock::new(|| DOCUMENT.to_string());
 static PAGE: LazyLock<String> = LazyLock::new(|| Page { document: &DOCUMENT }.render().unwrap_or_default());
 
-/// What is put into the document.
+/// The values for the template.
 #[derive(Template)]
 #[template(path = "openapi.json", escape = "none")]
 struct Document {
@@ -77,7 +78,7 @@ impl Page {
         value.as_array().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// What an answer means: a failure that several paths have says it in one place.
+    /// Returns the meaning of an answer: an error shared by several paths is described in one place.
     fn meaning<'v>(&'v self, status: &str, response: &'v Value) -> &'v str {
         let shared = &self.document["components"]["responses"][status]["description"];
         response["description"].as_str().unwrap_or_else(|| self.text(shared))
@@ -118,7 +119,7 @@ fn document() -> Value {
         responses: failures(),
         schemas: Value::Object(schemas::all()),
     };
-    // What the template makes of it is JSON, whatever it holds: the tests read it.
+    // The template's output is always JSON: the tests check it.
     document.render().ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
@@ -149,7 +150,7 @@ fn result(columns: &[Column], row: &Value) -> Value {
     json!({"results": [{"schema": schema, "rows": [row], "affectedRows": -1}]})
 }
 
-/// The kinds of failure, under their statuses; nobody is there to be answered with one that is abandoned.
+/// Returns the kinds of error by status; an abandoned call gets no answer.
 fn failures() -> Vec<FailureResponse> {
     let mut statuses: BTreeMap<u16, Vec<Kind>> = BTreeMap::new();
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Abandoned) {

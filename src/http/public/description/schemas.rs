@@ -27,13 +27,13 @@ pub(super) fn all() -> Map<String, Value> {
     all
 }
 
-/// What is read.
+/// Returns the schemas of request bodies.
 fn bodies(mut schemas: SchemaGenerator) -> Map<String, Value> {
     schemas.subschema_for::<(Script, Batch, Exec, Registration)>();
     schemas.take_definitions(true)
 }
 
-/// What is written.
+/// Returns the schemas of responses.
 fn answers(mut schemas: SchemaGenerator) -> Map<String, Value> {
     schemas.subschema_for::<(Document, ApiFailure, Connections, Workspaces, Health, Readiness)>();
     schemas.subschema_for::<(TokenResponse, Described, Registered, OAuthFailure)>();

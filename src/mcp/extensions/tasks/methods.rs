@@ -1,4 +1,4 @@
-//! `tasks/get`, `tasks/update` and `tasks/cancel`, and what `subscriptions/listen` says of tasks.
+//! `tasks/get`, `tasks/update` and `tasks/cancel`, and the part of `subscriptions/listen` for tasks.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn find(context: &Context<'_>, id: &str) -> Option<Arc<Task>> {
     context.tasks.find(id, &context.owner())
 }
 
-/// The tasks of these ids, those that are there. Only a client that knows tasks may ask for any.
+/// Returns the existing tasks of these ids. Only a client that supports tasks may ask for any.
 pub(in crate::mcp) fn listen(context: &Context<'_>, ids: Option<Vec<String>>) -> Result<TaskSubscription, RpcError> {
     let Some(ids) = ids.filter(|_| context.tasks.are_on()) else { return Ok(TaskSubscription::default()) };
     declared(context)?;

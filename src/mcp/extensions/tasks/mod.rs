@@ -1,5 +1,5 @@
-//! Tasks: calls that go on after they were answered, and whose result is fetched later (the
-//! extension `io.modelcontextprotocol/tasks` for 2026-07-28). One bounded table, in memory.
+//! Tasks: calls that continue after they were answered, and whose result is fetched later (the extension
+//! `io.modelcontextprotocol/tasks` for 2026-07-28). One bounded table, in memory.
 
 mod methods;
 mod promotion;

@@ -1,5 +1,5 @@
-//! How a call becomes a task. The server alone decides that, for clients that know tasks: a call
-//! that is soon done is answered as ever, and a longer one is answered with its handle and goes on.
+//! Turns calls into tasks. The server alone decides that, for clients that support tasks: a short call is answered
+//! directly, and a longer one is answered with its task's handle and continues.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -41,9 +41,9 @@ impl Context<'_> {
 const BY_CLIENT: &str = "cancelled by the client";
 const BY_ACCESS: &str = "cancelled: the caller is no longer let in";
 
-/// Gives the outcome of `call`, which answers the request `id` of `owner`; or the handle of a
-/// task, which goes on with it by itself, until it is cancelled or `gone` completes: then the caller
-/// is not let in any more. Dropped before, it drops the call.
+/// Returns the outcome of `call`, which answers the request `id` of `owner`; or the handle of a task, in which it
+/// continues until it is cancelled or `gone` completes, because the caller is no longer authorised. If dropped
+/// before, it drops the call.
 pub async fn promote(
     tasks: Tasks,
     mut call: LocalBoxFuture<'static, Outcome>,
@@ -129,7 +129,7 @@ async fn work(
             () = task.cancelled() => Err(BY_CLIENT),
         }
     };
-    // With it goes what it runs at the source.
+    // Dropping it cancels its statement at the source.
     drop(call);
     match outcome {
         Err(reason) => task.stop(reason),

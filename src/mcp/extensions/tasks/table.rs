@@ -12,16 +12,16 @@ use portico_actors::mutex::lock;
 /// The extension's identifier, under `extensions` of both sides' capabilities.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// Tasks of all callers on all connections. Each running one holds a place for its record in the
-/// audit trail, whose queue is longer.
+/// The maximal number of tasks of all callers on all connections. Each running one holds a place for its record in
+/// the audit trail, whose queue is longer.
 const TOTAL: usize = 1_000;
-/// What one principal's results may take of the room for all of them.
+/// The fraction of the memory for results that one principal may use: one in so many.
 const SHARE: usize = 4;
 
 /// Every task. Clones share one table.
 #[derive(Clone, Debug, Default)]
 pub struct Tasks {
-    /// When a call becomes a task, and what is kept of it.
+    /// The limits of tasks.
     pub bounds: TaskLimits,
     table: Arc<Mutex<HashMap<String, Arc<Task>>>>,
 }
@@ -32,13 +32,12 @@ impl Tasks {
         Self { bounds, table: Arc::default() }
     }
 
-    /// Whether there are tasks at all.
+    /// Returns true if tasks are enabled.
     pub fn are_on(&self) -> bool {
         self.bounds.per_principal > 0
     }
 
-    /// Begins a task of `owner`, whose call tells of itself in `progress`; `None` where there is no
-    /// room for one more.
+    /// Starts a task of `owner`, whose call reports in `progress`; `None` if there is no room for one more.
     pub fn begin(&self, owner: Owner, progress: Arc<Progress>) -> Option<Arc<Task>> {
         let bounds = &self.bounds;
         let mut table = lock(&self.table);
@@ -57,7 +56,7 @@ impl Tasks {
         Some(task)
     }
 
-    /// The task with this id, if it is `owner`'s: nobody else can tell that there is one.
+    /// Returns the task with this id, if it is `owner`'s: for others it does not exist.
     pub fn find(&self, id: &str, owner: &Owner) -> Option<Arc<Task>> {
         lock(&self.table).get(id).filter(|task| task.owner.shares_with(owner)).map(Arc::clone)
     }

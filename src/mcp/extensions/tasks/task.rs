@@ -1,5 +1,5 @@
-//! One task: its status, what it asks its client, how it is described, and who listens for it until it has ended (the
-//! extension, §Task Status Notifications). Which tasks there are is the table's matter; what it does is not known here.
+//! One task: its status, its questions to the client, its description, and its listeners until it has ended (the
+//! extension, §Task Status Notifications). The list of tasks is the table's; what a task does is not known here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const POLL_INTERVAL_MS: u64 = 1_000;
 enum TaskEnd {
     /// With a result of the call, a tool's failure among them.
     Completed(Box<RawValue>),
-    /// With an error of the protocol, and what it says.
+    /// With a protocol error, and its message.
     Failed(Box<RawValue>, String),
     /// Before the call did, and for which reason.
     Cancelled(&'static str),
@@ -45,11 +45,11 @@ struct PendingInput {
 #[derive(Debug)]
 struct TaskState {
     end: Option<TaskEnd>,
-    /// When the status was last another one.
+    /// When the status last changed.
     updated: SystemTime,
     /// How long the task ran.
     ran: Option<Duration>,
-    /// By their keys, none of which is used twice.
+    /// By unique keys.
     pending: BTreeMap<String, PendingInput>,
     asked: u64,
 }
@@ -57,14 +57,14 @@ struct TaskState {
 /// One task.
 #[derive(Debug)]
 pub struct Task {
-    /// What the client names it by.
+    /// The id that the client uses.
     pub id: String,
     pub(super) owner: Owner,
     created: SystemTime,
     started: Instant,
     keep: Duration,
     progress: Arc<Progress>,
-    /// Told of whenever the status or an open question changes.
+    /// Notified whenever the status or an open question changes.
     state: watch::Sender<TaskState>,
     cancelled: CancellationToken,
 }
@@ -91,12 +91,12 @@ impl Task {
         }
     }
 
-    /// Whether it has ended, in whichever way.
+    /// Returns true if it has ended, in any way.
     pub fn is_over(&self) -> bool {
         self.state.borrow().end.is_some()
     }
 
-    /// Bytes of what is kept of its end.
+    /// Returns the number of bytes kept of its result.
     pub(super) fn bytes(&self) -> usize {
         match &self.state.borrow().end {
             Some(TaskEnd::Completed(text) | TaskEnd::Failed(text, _)) => text.get().len(),
@@ -104,7 +104,7 @@ impl Task {
         }
     }
 
-    /// Asks for its end. What runs is stopped soon after; what is over stays as it is.
+    /// Cancels it. What runs is stopped soon after; a task that has ended stays as it is.
     pub(super) fn cancel(&self) {
         self.cancelled.cancel();
     }
@@ -120,7 +120,7 @@ impl Task {
                 state.end = Some(end);
                 state.ran = Some(self.started.elapsed());
                 self.touch(state);
-                // Whoever waits for an answer is told that none comes.
+                // Those waiting for an answer learn that none comes.
                 state.pending.clear();
             }
         });
@@ -175,10 +175,10 @@ impl Task {
         }
     }
 
-    /// Hands the client's answers to whoever asked; those that nobody waits for are ignored.
+    /// Passes the client's answers to those waiting for them; others are ignored.
     ///
     /// # Errors
-    /// The key of an answer that is no object; then none is handed on.
+    /// The key of an answer that is not an object; then none is passed on.
     pub(super) fn answer(&self, mut answers: Map<String, Value>) -> Result<(), String> {
         let mut refused = None;
         self.state.send_if_modified(|state| {
@@ -224,7 +224,7 @@ impl Task {
         members
     }
 
-    /// A `Task`: what the call itself is answered with, a JSON object as text.
+    /// Returns a `Task`, the answer to the call itself, as the text of a JSON object.
     pub(super) fn handle(&self) -> String {
         self.members(&self.state.borrow()) + "}"
     }
@@ -255,7 +255,7 @@ impl Task {
     }
 }
 
-/// What has been decided for a call.
+/// The decision for a call.
 #[derive(Clone, Debug, Default)]
 pub enum TaskPromotion {
     /// It is answered when it is done.
@@ -267,16 +267,16 @@ pub enum TaskPromotion {
     Begun(Arc<Task>),
 }
 
-/// Tasks, each with what tells of its changes.
+/// Tasks, each with a receiver of its changes.
 #[derive(Debug, Default)]
 pub(in crate::mcp) struct TaskSubscription(Vec<(Arc<Task>, watch::Receiver<TaskState>)>);
 
 impl TaskSubscription {
-    /// What has happened already is told first: the client may have missed it.
+    /// Past changes are reported first: the client may have missed them.
     pub(in crate::mcp) fn new(tasks: Vec<Arc<Task>>) -> Self {
         let watched = tasks.into_iter().map(|task| {
             let mut changed = task.state.subscribe();
-            // There is more to tell of it than that it runs.
+            // It has more to report than that it runs.
             let is_remarkable = changed.borrow().end.is_some() || !changed.borrow().pending.is_empty();
             if is_remarkable {
                 changed.mark_changed();
@@ -291,8 +291,8 @@ impl TaskSubscription {
         self.0.iter().map(|(task, _)| task.id.as_str()).collect()
     }
 
-    /// How the next task is whose status changes. Waits for ever when none is left; dropping it
-    /// loses nothing.
+    /// Returns the next task whose status changes. Waits for ever if none is left; dropping the future loses
+    /// nothing.
     pub(in crate::mcp) async fn next(&mut self) -> String {
         if self.0.is_empty() {
             std::future::pending::<()>().await;
@@ -300,7 +300,7 @@ impl TaskSubscription {
         // The sender is a member of the task that is held beside it: this cannot fail.
         let (_, index, _) = select_all(self.0.iter_mut().map(|(_, changed)| changed.changed().boxed_local())).await;
         let task = Arc::clone(&self.0[index].0);
-        // Looked at first: what is over stays as it is.
+        // Read first: a task that has ended stays as it is.
         let over = task.is_over();
         let details = task.details();
         if over {

@@ -1,6 +1,5 @@
-//! On whose behalf the store is worked with, and the one rule of what they may give, change and see:
-//! nothing that reaches beyond themselves. Wherever it is asked for, it is judged here, in the transaction of
-//! the change.
+//! On whose behalf the store is used, and the one rule of what they may grant, change and see: nothing that exceeds
+//! their own rights. It is always checked here, in the transaction of the change.
 
 use uuid::Uuid;
 
@@ -10,12 +9,12 @@ use crate::secret::Digest;
 use portico_core::error::{Error, Result};
 use portico_core::principal::Rights;
 
-/// On whose behalf the store is worked with.
+/// On whose behalf the store is used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Actor {
     /// The operator of the machine: the command line.
     Operator,
-    /// Nobody: what is open to people and clients asks for no authority.
+    /// Without authority: operations that are open to people and clients.
     Nobody,
     /// The administrator in this session.
     Session(Digest),
@@ -23,9 +22,9 @@ pub(crate) enum Actor {
 
 /// What an actor may do at one moment.
 pub(crate) struct Authority {
-    /// Where one administers: what is only read or written there is not among them.
+    /// The rights with the scope admin: connections that are only read or written are not included.
     rights: Rights,
-    /// The administrator's session; none for the operator.
+    /// The administrator's session; `None` for the operator.
     session: Option<Session>,
 }
 
@@ -35,17 +34,18 @@ impl Authority {
         Self { rights: Rights::ALL, session: None }
     }
 
-    /// That of the administrator in `session`.
+    /// Returns the authority of the administrator in `session`.
     ///
     /// # Errors
-    /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) for who is no administrator, in a whole session.
+    /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) for a user who is no administrator, or a narrowed
+    /// session.
     pub(crate) fn of_session(session: Session) -> Result<Self> {
         session.must_administer()?;
         Ok(Self { rights: session.rights.administered(), session: Some(session) })
     }
 
-    /// Whether something that opens `target` may be seen. What may not, does not exist for them. What opens
-    /// nothing lies nowhere: it is for those who reach all.
+    /// Returns true if an object with the rights `target` is visible. Others do not exist for the actor. An object
+    /// without rights is visible only to those who reach all.
     pub(crate) fn sees(&self, target: &Rights) -> bool {
         self.rights.contains(target) && (!target.is_empty() || self.reaches_all())
     }
@@ -55,7 +55,7 @@ impl Authority {
         self.rights == Rights::ALL
     }
 
-    /// Refuses what concerns the whole service to who administers a part of it.
+    /// Refuses an operation on the whole service to an administrator of a part of it.
     ///
     /// # Errors
     /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden).
@@ -63,7 +63,7 @@ impl Authority {
         self.within(&Rights::ALL)
     }
 
-    /// Refuses to give what opens `target`, unless all of it lies within the actor's own rights.
+    /// Refuses to grant `target`, unless all of it is within the actor's own rights.
     ///
     /// # Errors
     /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden).
@@ -88,18 +88,18 @@ impl Authority {
         Ok(())
     }
 
-    /// What a secret opens at most that these have seen.
+    /// Returns the maximal rights of a secret that the actor has seen.
     pub(crate) fn rights(&self) -> &Rights {
         &self.rights
     }
 
-    /// The token that began the session: a secret that is made in it ends with that one.
+    /// Returns the token that began the session: a secret made in it ends with that token.
     pub(crate) fn token(&self) -> Option<Uuid> {
         self.session.as_ref()?.token_id
     }
 
-    /// A token for a person who has `own`. An administrator who hands it over has seen it: it opens nothing
-    /// that the person is given later.
+    /// Limits a token for a person who has `own`. An administrator who hands it over has seen it: it does not
+    /// include rights that the person is given later.
     pub(crate) fn handed_over(&self, new: NewPat, own: &Rights) -> NewPat {
         match &self.session {
             None => new,

@@ -1,4 +1,4 @@
-//! A change of who may do what, with what it was about, as it was and as it is.
+//! A change of rights: the object concerned, before and after.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -6,18 +6,18 @@ use serde_json::{Map, Value};
 /// A change. It holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The command line's word for it, such as `user add`.
+    /// The command line's name for it, such as `user add`.
     pub action: &'static str,
-    /// What was made or changed, as it is now, or removed, as it was: as `--json` prints it.
+    /// The object as `--json` prints it: after the change, or as it was if it was removed.
     pub object: Value,
-    /// Of what was there before and still is: the members that differ, as they were.
+    /// The members that differ, with their former values, if the object existed before and still does.
     pub before: Option<Value>,
     /// The same members as they are.
     pub after: Option<Value>,
 }
 
 impl Change {
-    /// Every action, as commands, filters and records write it; `docs/audit.md` tells who makes which.
+    /// Every action, as used by commands, filters and records; `docs/audit.md` says who performs which.
     pub const ACTIONS: [&str; 26] = [
         "user add",
         "user change",
@@ -62,7 +62,7 @@ impl Change {
         Self { action, object, before: differs_before, after: differs_after }
     }
 
-    /// Notes that a secret is another one, which no member shows.
+    /// Records that a secret was replaced, which no member shows.
     #[must_use]
     pub(crate) fn of_secret(mut self, name: &str) -> Self {
         if let Some(Value::Object(after)) = &mut self.after {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use portico_sources::postgres::Address;
 
-/// Where users, tokens, service accounts and keys are kept. Shown, it tells no secret.
+/// Where users, tokens, service accounts and keys are stored. Displayed without secrets.
 #[derive(Clone)]
 pub enum StoreLocation {
     /// A SQLite file, for one process and the command line beside it.

@@ -1,4 +1,4 @@
-//! What the store is told and tells, apart from its rows.
+//! The store's input and output, apart from its rows.
 
 pub(crate) mod authority;
 pub(crate) mod change;

@@ -1,5 +1,5 @@
-//! The schema's format and how an older one is brought up to date. The tables themselves are in
-//! `migrations/postgres/`, under the same versions as those of the SQLite file.
+//! The schema's format and its migrations. The tables themselves are in `migrations/postgres/`, under the same
+//! versions as those of the SQLite file.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const LOCK: i64 = 0x506f_7274;
 /// How long a step of the format may take, waiting for another process included.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Tables that hold nothing that credentials are judged by.
+/// Tables without content that authentication depends on.
 const UNCOUNTED: &str = "'store_format', 'revision', 'audit_records', 'sessions', 'clients', 'authorization_codes', \
      'refresh_tokens'";
 
@@ -104,14 +104,14 @@ pub(crate) fn check(remote: &PostgresSession) -> Result<()> {
     }
 }
 
-/// What stands in the schema's place.
+/// What was found in the schema's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// There is no such schema.
+    /// The schema does not exist.
     Missing,
-    /// Nothing is in it.
+    /// The schema is empty.
     Empty,
-    /// A store, of whatever version.
+    /// A store, of any version.
     Ours,
 }
 
@@ -139,7 +139,7 @@ fn version(remote: &PostgresSession) -> Result<i64> {
     format::known(found.first().copied().unwrap_or(0))
 }
 
-/// Tables whose changes are not counted yet. A table that a later step adds needs no thought.
+/// Returns the tables whose changes are not counted yet, also those that a later migration adds.
 fn uncounted(remote: &PostgresSession) -> Result<Vec<String>> {
     let sql = format!(
         "SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

@@ -1,4 +1,4 @@
-//! The store in PostgreSQL: a session in a schema of our own, and transactions that take turns at one row.
+//! The store in PostgreSQL: a session in a schema of our own; transactions take turns by locking one row.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -24,28 +24,28 @@ const CONNECT: Duration = Duration::from_secs(3);
 /// How long a statement may take, waiting for another writer included.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What every change is told on.
+/// The channel of notifications of changes.
 const CHANNEL: &str = "portico_store";
 
-/// What processes tell each other of catalogues on. The schemas of a database share it: the ids of
-/// connections tell them apart.
+/// The channel on which processes notify each other of catalogue changes. All schemas of a database share it: the
+/// ids of connections distinguish them.
 const CATALOGUES: &str = "portico_catalogue";
 
-/// Begins a transaction of which there is one at a time, in all processes: as SQLite has it, and so
-/// what is read in it and then written is one step. Readers do not wait.
+/// Begins a writing transaction, of which only one runs at a time in all processes: as in SQLite, reading and then
+/// writing in it is one step. Readers do not wait.
 pub(crate) const WRITE: &str = "BEGIN; SELECT number FROM revision FOR UPDATE";
 
 /// Begins a transaction that sees one moment.
 pub(crate) const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// Where the search path comes from when nobody chose one.
+/// The sources of a search path that was not set explicitly.
 const UNCHOSEN: [&str; 2] = ["default", "configuration file"];
 
-/// What another session tells.
+/// A notification of another session.
 pub(crate) enum Notification<'a> {
     /// Something that is kept has changed.
     Changed,
-    /// What [`PostgresSession::notify_catalog_changed`] was given.
+    /// The payload given to [`PostgresSession::notify_catalog_changed`].
     CatalogChanged(&'a str),
 }
 
@@ -75,7 +75,7 @@ impl PostgresSession {
             first if first.is_empty() => SCHEMA.to_owned(),
             first => first,
         };
-        // Behind it nothing of others that has our names.
+        // Only temporary objects after it, so that no other schema's objects with our names are found.
         let path = format!("SET search_path = {}, pg_temp", quoted(&remote.schema));
         remote.batch(&path)?;
         Ok(remote)
@@ -96,7 +96,7 @@ impl PostgresSession {
         self.session.is_closed()
     }
 
-    /// Calls `hear` whenever somebody sends a notification. Notifications may be lost with the session.
+    /// Calls `hear` for every notification. Notifications may be lost with the session.
     pub(crate) fn listen(&self, hear: impl Fn(Notification<'_>) + Send + Sync + 'static) -> Result<()> {
         self.session.on_notification(move |channel, payload| {
             hear(if channel == CATALOGUES { Notification::CatalogChanged(payload) } else { Notification::Changed });

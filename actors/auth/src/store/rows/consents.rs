@@ -1,5 +1,5 @@
-//! Rows of grants: what people have allowed clients. One that has ended is gone, with its code and its refresh
-//! tokens.
+//! Rows of consents (`grants`): what people have allowed clients. When one ends, its row is deleted with its code
+//! and its refresh tokens.
 
 use rusqlite::named_params;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub(crate) const FROM: &str = "FROM grants g
 pub(crate) const RIGHTS: &str = "g.scope, g.connections, u.scope AS user_scope, u.reach AS user_reach,
     t.scope AS token_scope, t.reach AS token_reach";
 
-/// What is left of a grant's rights with those of the person and of the token.
+/// Returns a grant's rights, limited by those of the person and of the token.
 pub(crate) fn remaining_rights(row: &Row<'_>) -> Result<Rights> {
     let person = rights(row, "user_scope", "user_reach")?;
     Ok(rights(row, "scope", "connections")?.intersection(&person).intersection(&rights(
@@ -60,7 +60,7 @@ fn record(row: &Row<'_>) -> Result<Consent> {
     })
 }
 
-/// What a person gave to a client, for the record of it.
+/// A person's consent to a client, for its audit record.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GivenAccess {
@@ -100,21 +100,21 @@ pub(crate) fn end(connection: &StoreConnection, grant: Uuid) -> Result<Option<Ch
     Ok(Some(Change::new("grant revoke", Some(&given), None)))
 }
 
-/// Ends the grants whose ids `which` selects: the changes.
+/// Ends the grants whose ids `which` selects. Returns the changes.
 pub(crate) fn end_those(connection: &StoreConnection, which: &str, values: impl ToParams) -> Result<Vec<Change>> {
     let ids = connection.query(which, values, |row| row.id(0))?;
     let ended = ids.into_iter().map(|id| end(connection, id));
     ended.filter_map(Result::transpose).collect()
 }
 
-/// Removes what has ended by itself, and codes that nobody can redeem any more.
+/// Deletes expired grants, and codes that can no longer be redeemed.
 pub(crate) fn forget_ended(connection: &StoreConnection, now: Now) -> Result<()> {
     let sql = "DELETE FROM grants WHERE expires_at <= :ended OR (used_at IS NULL AND created_at <= :then)";
     let values = named_params! { ":ended": now.ended(), ":then": now.ended().before(CODE_LIFETIME) };
     connection.execute(sql, values).map(drop)
 }
 
-/// Ends those grants of a person that are too many, the longest unused ones first.
+/// Ends a person's grants beyond the limit, the least recently used first.
 pub(crate) fn end_surplus(connection: &StoreConnection, user: i64, client_id: &str) -> Result<Vec<Change>> {
     let order = "ORDER BY coalesce(used_at, created_at) DESC, rowid DESC LIMIT 1000000 OFFSET :most";
     let of_client = format!("SELECT id FROM grants WHERE user_id = :user AND client_id = :client {order}");
@@ -125,7 +125,7 @@ pub(crate) fn end_surplus(connection: &StoreConnection, user: i64, client_id: &s
     Ok(ended)
 }
 
-/// Grants of one person to one client, at most: another one ends the one that was not used for longest.
+/// The maximal number of grants of one person to one client; another one ends the least recently used.
 const MOST_OF_CLIENT: i64 = 100;
 
 /// Grants of one person, at most.

@@ -1,5 +1,5 @@
-//! What ends with what: a token with the tokens, sessions and grants that came of it, and what a person is
-//! signed in to. Each in the transaction of its cause, and recorded behind it.
+//! Cascading ends: a token with the tokens, sessions and grants derived from it, and what a person is signed in to.
+//! Each in the transaction of its cause, and recorded after it.
 
 use uuid::Uuid;
 
@@ -17,8 +17,8 @@ pub(crate) fn end_person(connection: &StoreConnection, user: i64) -> Result<(usi
     Ok((sessions, consents::end_those(connection, "SELECT id FROM grants WHERE user_id = ?1", [user])?))
 }
 
-/// What ends when a user is disabled: what they are signed in to and have allowed, and the same of others that came
-/// of tokens of theirs.
+/// Ends what belongs to a disabled user: their sessions and consents, and those of others derived from tokens of
+/// theirs.
 pub(crate) fn disabled(connection: &StoreConnection, id: i64, before: User) -> Result<(User, Vec<Change>)> {
     let (_, mut ended) = end_person(connection, id)?;
     for token in line(connection, "user_id = ?1", [id])? {
@@ -41,7 +41,7 @@ pub(crate) fn end_descendants(connection: &StoreConnection, token: Uuid, now: No
     Ok(changes)
 }
 
-/// The tokens of which `condition` holds, and those that came of them.
+/// Returns the tokens for which `condition` holds, and those derived from them.
 fn line(connection: &StoreConnection, condition: &str, values: impl ToParams) -> Result<Vec<Uuid>> {
     let sql = format!(
         "WITH RECURSIVE line (id) AS (

@@ -1,5 +1,5 @@
-//! Rows of the tables, as statements of several of them read and change each other's. Nothing here knows the store
-//! as a whole.
+//! Rows of the tables, read and changed by the statements of several tables. Nothing here knows the store as a
+//! whole.
 
 pub(crate) mod consents;
 pub(crate) mod endings;

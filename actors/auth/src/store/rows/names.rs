@@ -1,4 +1,4 @@
-//! Names in the store: which may be given, and how what somebody asks for by name is found.
+//! Names in the store: which are allowed, and finding objects by name.
 
 use crate::secret::{CLIENT_SECRET_PREFIX, PAT_PREFIX};
 use portico_core::error::{Error, Result};
@@ -7,7 +7,7 @@ use portico_core::name;
 /// Names are for people and for tables on a terminal.
 const LONGEST_NAME: usize = 100;
 
-/// Refuses what could not be told apart or would spoil a listing.
+/// Refuses names that could not be distinguished or would spoil a listing.
 pub(crate) fn check_name(what: &str, name: &str) -> Result<()> {
     if name.trim() != name || name.is_empty() || name.chars().count() > LONGEST_NAME {
         return Err(Error::invalid(format!(
@@ -25,7 +25,7 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Those of `known` that `which` names: in this very spelling, or where there are none, in any.
+/// Returns those of `known` that `which` names: in the exact spelling or, if there are none, in any spelling.
 pub(crate) fn named<T>(mut known: Vec<T>, which: &str, name: impl Fn(&T) -> &str) -> Vec<T> {
     let key = name::key(which);
     known.retain(|each| name::key(name(each)) == key);
@@ -35,8 +35,8 @@ pub(crate) fn named<T>(mut known: Vec<T>, which: &str, name: impl Fn(&T) -> &str
     known
 }
 
-/// The one of `known` that `which` names, if there is one. There may be several from before names were
-/// compared in any spelling.
+/// Returns the one of `known` that `which` names, if any. There may be several from before names were compared in
+/// any spelling.
 pub(crate) fn one_named<T>(what: &str, known: Vec<T>, which: &str, name: impl Fn(&T) -> &str) -> Result<Option<T>> {
     let mut found = named(known, which, name);
     match (found.pop(), found.is_empty()) {

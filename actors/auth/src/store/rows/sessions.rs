@@ -1,4 +1,4 @@
-//! Rows of sessions, and what may be done in one.
+//! Rows of sessions, and the operations within one.
 
 use rusqlite::named_params;
 
@@ -55,10 +55,11 @@ pub(crate) fn require(connection: &StoreConnection, digest: &Digest, now: Now) -
 }
 
 impl Actor {
-    /// What this one may do now.
+    /// Returns the actor's current authority.
     ///
     /// # Errors
-    /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) for who is no administrator, in a whole session.
+    /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) for a user who is no administrator, or a narrowed
+    /// session.
     pub(crate) fn authority(self, connection: &StoreConnection, now: Now) -> Result<Authority> {
         match self {
             Self::Operator => Ok(Authority::of_operator()),

@@ -17,7 +17,7 @@ use portico_core::error::{Error, Result};
 use portico_core::near;
 use portico_core::principal::{Rights, Scope};
 
-/// Adds a token for a user, by row and record, that whoever acts hands over.
+/// Adds a token for a user, by row and record, which the acting administrator hands over.
 pub(crate) fn add_for(
     connection: &StoreConnection,
     now: Now,
@@ -116,7 +116,7 @@ fn record(row: &Row<'_>) -> Result<PersonalAccessToken> {
     })
 }
 
-/// The tokens of which `condition` holds, oldest first.
+/// Returns the tokens for which `condition` holds, oldest first.
 pub(crate) fn matching(
     connection: &StoreConnection,
     condition: &str,
@@ -130,7 +130,7 @@ pub(crate) fn by_id(connection: &StoreConnection, id: Uuid) -> Result<PersonalAc
     connection.query_one(&format!("{SELECT} WHERE t.id = ?1"), [id.to_string()], record)
 }
 
-/// The tokens that may be seen and of which `condition` holds, oldest first.
+/// Returns the visible tokens for which `condition` holds, oldest first.
 pub(crate) fn seen(
     connection: &StoreConnection,
     authority: &Authority,
@@ -142,7 +142,7 @@ pub(crate) fn seen(
     Ok(tokens)
 }
 
-/// The one token that may be seen and that `which` names.
+/// Returns the one visible token that `which` names.
 pub(crate) fn choose(connection: &StoreConnection, authority: &Authority, which: &str) -> Result<PersonalAccessToken> {
     let mut found = if which.starts_with(PAT_PREFIX) {
         seen(connection, authority, "t.digest = ?1", [Digest::new(which)])?
@@ -166,8 +166,8 @@ pub(crate) fn choose(connection: &StoreConnection, authority: &Authority, which:
     }
 }
 
-/// A token that promised more than its user has would mislead whoever asked for it. One that is not
-/// narrowed promises nothing of its own.
+/// Refuses a token with more rights than its user has: it would mislead. A token without narrowing is always
+/// allowed.
 pub(crate) fn check_within(email: &str, own: &Rights, asked: &Rights) -> Result<()> {
     if asked.widest() < Scope::Admin && asked.widest() > own.widest() {
         return Err(Error::invalid(format!("{email} has no more than the scope {}", own.widest().as_str())));
@@ -175,7 +175,7 @@ pub(crate) fn check_within(email: &str, own: &Rights, asked: &Rights) -> Result<
     if asked.list().is_some_and(|connections| connections.iter().any(|(id, _)| !own.covers(*id))) {
         return Err(Error::invalid(format!("{email} does not reach every connection that the token names")));
     }
-    // Which connections are underneath is not known here: what is beyond the user's opens nothing.
+    // The connections underneath are not known here: what exceeds the user's rights has no effect.
     if let Some((name, _)) = asked.workspaces().iter().find(|(name, _)| !own.may_reach(name)) {
         return Err(Error::invalid(format!("{email} does not reach the workspace {name}")));
     }

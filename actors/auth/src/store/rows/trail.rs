@@ -1,11 +1,11 @@
-//! Rows of the audit trail. What a record says is not known here.
+//! Rows of the audit trail. The content of a record is not known here.
 
 use rusqlite::ToSql;
 
 use crate::store::connection::StoreConnection;
 use portico_core::error::Result;
 
-/// Records that one statement appends: each way to the database is one for as many.
+/// The number of records that one statement appends: one round trip for as many.
 const AT_ONCE: usize = 64;
 
 /// A record that is to be kept.

@@ -15,11 +15,11 @@ use portico_core::error::{Error, Result};
 use portico_core::name::{self, key as email_key};
 use portico_core::near;
 
-/// Adds a user: the row, and what it holds.
+/// Adds a user. Returns the row's id and the record.
 pub(crate) fn add(connection: &StoreConnection, now: Now, authority: &Authority, new: &NewUser) -> Result<(i64, User)> {
     check_email(&new.email)?;
     authority.within(&new.rights)?;
-    // Whoever was set apart from a namesake (`store/sql/namesakes.rs`) keeps that spelling.
+    // A user renamed because of a duplicate (`store/sql/namesakes.rs`) keeps that spelling.
     if by_email(connection, &new.email)?.is_some() {
         return Err(Error::invalid(format!("there is already a user {}", new.email))
             .hint("remove that user first, or choose another address"));
@@ -65,12 +65,12 @@ fn by_email(connection: &StoreConnection, email: &str) -> Result<Option<(i64, Us
     connection.query_opt(&sql, params![email_key(email), email], user)
 }
 
-/// The user of that address, who is there.
+/// Returns the user of that address, which must exist.
 fn kept(connection: &StoreConnection, email: &str) -> Result<(i64, User)> {
     by_email(connection, email)?.ok_or_else(|| broken("a row is missing"))
 }
 
-/// Every user who may be seen, by address.
+/// Returns all visible users, by address.
 pub(crate) fn seen(connection: &StoreConnection, authority: &Authority) -> Result<Vec<User>> {
     let users = connection.query(&format!("{SELECT} ORDER BY email_key"), (), user)?;
     Ok(users.into_iter().map(|(_, user)| user).filter(|user| authority.sees(&user.rights)).collect())
@@ -87,8 +87,8 @@ pub(crate) fn find(connection: &StoreConnection, authority: &Authority, email: &
     Err(Error::not_found(format!("there is no user {}", shown(email))).hint(hint(&near, "portico user list")))
 }
 
-/// Only what Basic authentication can carry (RFC 7617 §2: no colon) and a listing can show; whether
-/// mail arrives there does not matter.
+/// Refuses what Basic authentication cannot carry (RFC 7617 §2: no colon) or a listing cannot show; whether mail is
+/// delivered there does not matter.
 fn check_email(email: &str) -> Result<()> {
     let parts = email.split_once('@');
     let whole = parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));

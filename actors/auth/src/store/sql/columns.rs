@@ -12,7 +12,7 @@ use portico_core::error::{Error, Result};
 use portico_core::principal::{Rights, Scope};
 use portico_core::reach::StoredGrant;
 
-/// A column holds what it should not.
+/// A column contains an invalid value.
 fn invalid_column(what: &'static str) -> FromSqlError {
     FromSqlError::Other(format!("the store holds an invalid {what}").into())
 }

@@ -1,4 +1,4 @@
-//! The store's format, whose versions both kinds of database count alike.
+//! The store's format version, the same for both kinds of database.
 
 use portico_core::error::{Error, Result};
 

@@ -1,6 +1,6 @@
-//! Users whose addresses are two spellings of one, from before addresses were compared in any spelling. When the
-//! store is brought up to date, the one that was added first keeps the name. Each other one is set apart: it is
-//! refused until the first is removed and it is enabled, and until then found in its own spelling alone.
+//! Users whose addresses are two spellings of one, from before addresses were compared in any spelling. In the
+//! migration the user that was added first keeps the name. Each other one is renamed: it is refused until the first
+//! is removed and it is enabled, and until then found only in its own spelling.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::store::sql::row::Row;
 use portico_core::error::Result;
 use portico_core::name::key as email_key;
 
-/// The version of the store's format from which on addresses have these keys.
+/// The version of the store's format since which addresses have these keys.
 pub(crate) const VERSION: i64 = 7;
 
 /// Every user: id, address and key, the oldest first.
@@ -23,7 +23,7 @@ pub(crate) fn user(row: &Row<'_>) -> Result<(i64, String, String)> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
 }
 
-/// What no key has in it: see [`portico_core::name::key`].
+/// A character that occurs in no key: see [`portico_core::name::key`].
 const APART: char = '\u{1f}';
 
 /// The statements that give `users` their keys.
@@ -41,7 +41,7 @@ pub(crate) fn keyed(users: &[(i64, String, String)], now: Timestamp) -> Vec<(&'s
         }
         if key != *before {
             let rename = "UPDATE users SET email_key = ?1 WHERE id = ?2";
-            // Two may change places: first all make way.
+            // Two rows may exchange their keys: so all are moved out of the way first.
             away.push((rename, params([Value::Text(format!("{APART}{APART}{id}")), Value::Integer(*id)])));
             keys.push((rename, params([Value::Text(key), Value::Integer(*id)])));
         }

@@ -1,12 +1,12 @@
-//! Values for the placeholders of a statement: SQLite's five, of which the driver of the other kind knows how to
-//! make its own.
+//! Values for the placeholders of a statement: SQLite's five types, which the PostgreSQL driver converts to its
+//! own.
 
 use rusqlite::types::{ToSql, ToSqlOutput, Value};
 
 /// Values for the placeholders of one statement, each with its name where it has one.
 pub(crate) type Params<'a> = Vec<(Option<&'a str>, Value)>;
 
-/// What can stand for placeholders: `()`, `[…]`, `params!` and `named_params!`.
+/// Values for placeholders: `()`, `[…]`, `params!` and `named_params!`.
 pub(crate) trait ToParams {
     /// Their values, in order.
     fn params(&self) -> rusqlite::Result<Params<'_>>;

@@ -16,8 +16,8 @@ const UNOPENED: &str = "the store of users and tokens cannot be opened";
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A file's device and inode: another file under the same name, such as a restored backup, would stay unnoticed by an
-/// open connection.
+/// A file's device and inode: an open connection would not notice another file under the same name, such as a
+/// restored backup.
 pub(crate) type FileId = (u64, u64);
 
 /// Which file is at `path` now. Only a `stat`: opening and closing it here would drop SQLite's own locks on it.
@@ -38,14 +38,14 @@ pub(crate) fn open(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens a store that another process made, and changes nothing about it.
+/// Opens a store that another process has created, without changing it.
 pub(crate) fn open_existing(path: &Path) -> Result<Connection> {
     let connection = connect(path)?;
     schema::check(&connection)?;
     Ok(connection)
 }
 
-/// Makes the directory of `path` if there is none, and names it.
+/// Creates the directory of `path` if it is missing, and returns it.
 fn make_directory(path: &Path) -> io::Result<&Path> {
     match path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         None => Ok(Path::new(".")),
@@ -65,8 +65,8 @@ fn take_turns(directory: &Path) -> Option<File> {
     Some(turn)
 }
 
-/// Makes an empty file, which is an empty database, if there is none. One that exists is not even
-/// opened: closing it again would drop the database's locks that this process holds.
+/// Creates an empty file, which is an empty database, if it is missing. An existing one is not even opened: closing
+/// it again would release the database locks that this process holds.
 fn make_file(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -84,7 +84,7 @@ fn connect(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// What to do where the file or its folder cannot be made.
+/// Returns the remedy if the file or its folder cannot be created.
 fn cannot_make(error: &io::Error) -> Error {
     let remedy = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room on the disk of store.url",

@@ -1,10 +1,8 @@
-//! A number that grows with every change of who may call, and with nothing else: neither with records of
-//! the audit trail nor with sessions and stamps of a last use. `PRAGMA data_version` alone cannot tell
-//! them apart.
+//! A number that grows with every change of rights, and with nothing else: not with audit records, sessions and
+//! last-used times. `PRAGMA data_version` alone cannot distinguish them.
 //!
-//! Each table and each column is counted unless it is known to hold nothing that credentials are judged by:
-//! what a later migration adds needs no thought, and what is forgotten is read anew too often rather
-//! than never.
+//! Each table and each column counts unless authentication is known not to depend on it: what a later migration
+//! adds counts by default, and an omission causes a read too many rather than a missed change.
 
 use std::collections::HashMap;
 
@@ -14,18 +12,18 @@ use crate::store::sql::failure::broken;
 use crate::store::sql::format::quoted;
 use portico_core::error::Result;
 
-/// Tables that hold nothing that credentials are judged by.
+/// Tables without content that authentication depends on.
 const UNCOUNTED: [&str; 6] =
     ["audit_records", "revision", "sessions", "clients", "authorization_codes", "refresh_tokens"];
 
-/// Columns whose change says only that something was used: table, column, and what of the column counts.
+/// Columns that only record a use: table, column, and which changes of the column count.
 const STAMPS: [(&str, &str, Option<&str>); 2] = [
     ("personal_access_tokens", "last_used_at", None),
-    // A grant is none before it is used for the first time.
+    // A grant counts only once it was used for the first time.
     ("grants", "used_at", Some("IS NULL")),
 ];
 
-/// Makes the triggers that are missing, and anew those that were made for other columns.
+/// Creates the missing triggers, and recreates those made for other columns.
 pub(crate) fn count_changes(connection: &mut Connection) -> Result<()> {
     if missing(connection)?.is_empty() {
         return Ok(());

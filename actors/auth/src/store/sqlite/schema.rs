@@ -15,10 +15,10 @@ const MIGRATIONS: Migrations = migrations!("sqlite");
 
 const _: () = assert!(matches!(MIGRATIONS, [.., (format::CURRENT, _)]), "the last step leads to the current version");
 
-/// Tells our files from other databases: "Port" in ASCII.
+/// Identifies our files among other databases: "Port" in ASCII.
 const APPLICATION_ID: i64 = 0x506f_7274;
 
-/// Brings the file up to date, each step in a transaction of its own.
+/// Migrates the file, each step in a transaction of its own.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     version(connection)?;
     // Kept in the file: readers then never wait for writers, nor writers for readers.

@@ -1,5 +1,5 @@
-//! Clients in the store: those that an administrator registered, and those that registered
-//! themselves. A client that describes itself at its own address is not kept.
+//! Clients in the store: those that an administrator registered, and those that registered themselves. Clients that
+//! describe themselves at their own address are not stored.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use portico_core::near;
 
 /// Clients that registered themselves, at most.
 const MOST_DYNAMIC: i64 = 1_000;
-/// A client that registered itself and was given nothing is forgotten after so long.
+/// How long a client is kept that registered itself and was given nothing.
 const UNUSED: Duration = Duration::from_hours(24);
 /// When one that is in use may have gone.
 const RETRY: Duration = Duration::from_hours(1);
@@ -29,19 +29,19 @@ const RETRY: Duration = Duration::from_hours(1);
 const IDLE: Duration = Duration::from_hours(100 * 24);
 
 impl Store {
-    /// Registers a client; the secret, if it is to have one, is in nobody's hands but the caller's.
+    /// Registers a client. Returns its secret, if it has one, which is known only to the caller.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] when the name is taken, or an address is none that answers may go to.
+    /// [`Kind::Invalid`] if the name is taken, or a redirect URI is not allowed.
     pub fn add_client(&mut self, new: &NewClient) -> Result<(Client, Option<SecretString>)> {
         self.keep_client(new, ClientKind::Registered)
     }
 
-    /// Keeps a client that registers itself, and forgets those that never came back; where there are too many,
-    /// the oldest that nobody has given anything.
+    /// Stores a client that registers itself, and deletes those that were never used; if there are too many, also
+    /// the oldest without a grant.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] for its addresses or name, [`Kind::Busy`] when too many are in use.
+    /// [`Kind::Invalid`] for its addresses or name, [`Kind::Busy`] if too many are in use.
     pub fn register_client(&mut self, new: &NewClient) -> Result<(Client, Option<SecretString>)> {
         self.write(|connection, now| {
             forget_unused(connection, now)?;
@@ -70,7 +70,7 @@ impl Store {
                     .hint("try again later, or ask an administrator to register the client")
                     .retry_after(RETRY));
             }
-            // The others' names are nobody's own.
+            // The names of other clients are not reserved.
             if kind == ClientKind::Registered
                 && !named(registered(connection)?, &new.name, |client| &client.name).is_empty()
             {
@@ -93,11 +93,11 @@ impl Store {
         Ok((client, secret))
     }
 
-    /// Every client that is kept, by name, and behind them those that people have given access without being
-    /// kept here.
+    /// Returns every stored client, by name, followed by clients that people have given access and that are not
+    /// stored here.
     ///
     /// # Errors
-    /// [`Kind::Forbidden`] for whoever administers a part of the service.
+    /// [`Kind::Forbidden`] for an administrator of a part of the service.
     pub fn clients(&self) -> Result<Vec<Client>> {
         self.authority()?.must_reach_all()?;
         let mut clients = all(&self.connection)?;
@@ -110,11 +110,11 @@ impl Store {
         by_id(&self.connection, client_id)
     }
 
-    /// Removes the client with that name or id, and ends everything that people gave it. Of one that is found at
-    /// its own address only that is kept here.
+    /// Removes the client with that name or id, and ends every grant to it. Of a client that is described at its
+    /// own address, only the grants are stored here.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] when there is none.
+    /// [`Kind::NotFound`] if there is none.
     pub fn remove_client(&mut self, which: &str) -> Result<Client> {
         self.administer(|connection, _, authority| {
             authority.must_reach_all()?;
@@ -133,7 +133,7 @@ impl Store {
 
 /// How a client authenticates.
 pub(crate) enum Authentication {
-    /// There is no such client here.
+    /// The client is not stored here.
     Unknown,
     /// It has no secret.
     Public,
@@ -156,7 +156,7 @@ const SELECT: &str =
 
 fn record(row: &Row<'_>) -> Result<Client> {
     let uris: String = row.get("redirect_uris")?;
-    // What cannot be read matches no address.
+    // Unreadable redirect URIs match nothing.
     let redirect_uris: Vec<String> = serde_json::from_str(&uris).unwrap_or_default();
     Ok(Client {
         client_id: row.get("client_id")?,
@@ -177,14 +177,14 @@ fn all(connection: &StoreConnection) -> Result<Vec<Client>> {
     connection.query(&format!("{SELECT} ORDER BY name, created_at"), (), record)
 }
 
-/// Those whose name an administrator gave.
+/// Returns the clients named by an administrator.
 fn registered(connection: &StoreConnection) -> Result<Vec<Client>> {
     let mut known = all(connection)?;
     known.retain(|client| client.kind == ClientKind::Registered);
     Ok(known)
 }
 
-/// Clients that are not kept, as what people gave them tells of them; with `which` the one with that id.
+/// Returns clients that are not stored, as described by their grants; with `which` only the one with that id.
 fn documents(connection: &StoreConnection, which: Option<&str>) -> Result<Vec<Client>> {
     let sql = "SELECT client_id, min(client_name), min(created_at), max(used_at) FROM grants
                WHERE client_id NOT IN (SELECT client_id FROM clients) AND (client_id = :which OR :which IS NULL)
@@ -202,7 +202,7 @@ fn documents(connection: &StoreConnection, which: Option<&str>) -> Result<Vec<Cl
     })
 }
 
-/// By id, or by the name that an administrator gave: other names are nobody's own.
+/// Finds a client by id, or by the name that an administrator gave: other names are not unique.
 fn find(connection: &StoreConnection, which: &str) -> Result<Client> {
     if let Some(client) = by_id(connection, which)? {
         return Ok(client);

@@ -1,5 +1,5 @@
-//! What people have allowed clients, as it is looked at and ended: by the person, by an administrator, and
-//! together with what it came from.
+//! Lists and ends consents of people to clients: by the person, by an administrator, and together with their
+//! origin.
 
 use rusqlite::named_params;
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use crate::store::rows::{sessions, users};
 use portico_core::error::{Error, Result};
 
 impl Store {
-    /// What a user, or everybody, has allowed clients and is in force, the newest first.
+    /// Returns the consents in force of one user or of all, the newest first.
     ///
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) for an unknown user.
@@ -32,16 +32,16 @@ impl Store {
         Ok(consents)
     }
 
-    /// How many grants in force open nothing because clients of their kind are not admitted.
+    /// Returns the number of grants without effect, because clients of their kind are not admitted.
     pub fn ineffective_grants(&self, admission: ClientPolicy) -> Result<usize> {
         let consents = in_force(&self.connection, "", named_params! { ":ended": self.clock.now().ended() })?;
         Ok(consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count())
     }
 
-    /// Ends what somebody has allowed a client.
+    /// Ends a person's consent to a client.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such grant.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is no such grant.
     pub fn revoke_consent(&mut self, grant: Uuid) -> Result<()> {
         self.administer(|connection, now, authority| {
             let values = named_params! { ":ended": now.ended(), ":grant": grant.to_string() };
@@ -76,7 +76,7 @@ impl Store {
     }
 }
 
-/// Those of one user.
+/// Returns the consents of one user.
 fn of_user(connection: &StoreConnection, user: i64, now: Now) -> Result<Vec<Consent>> {
     in_force(connection, "AND g.user_id = :user", named_params! { ":ended": now.ended(), ":user": user })
 }

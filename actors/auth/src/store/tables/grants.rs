@@ -1,5 +1,5 @@
-//! What people granted to clients, in the store: each grant with its one code and the one refresh token
-//! that is good at the moment. A code or a refresh token that comes a second time ends the whole grant.
+//! Grants of people to clients, in the store: each with its one code and its one current refresh token. A code or a
+//! refresh token that is used twice ends the whole grant.
 
 use rusqlite::named_params;
 use uuid::Uuid;
@@ -23,13 +23,13 @@ use crate::store::tables::clients::{self, Authentication};
 use portico_core::error::{Error, Result};
 use secrecy::{ExposeSecret, SecretString};
 
-/// The outer failure is ours; the inner one is the client's, and what was found is written all the same.
+/// The outer error is internal; the inner one is the client's, and what was found is committed all the same.
 type Outcome = Result<Narrowed>;
-/// What of a grant is asked for, or why not.
+/// The part of a grant that is requested, or why it is refused.
 type Narrowed = std::result::Result<Granted, GrantError>;
 
 impl Store {
-    /// Keeps what the person of `session` agreed to, and the digest of the code that tells of it.
+    /// Stores the consent of the person of `session`, and the digest of its code.
     pub(crate) fn approve(&mut self, session: &Digest, approval: &Approval, code: &Digest) -> Result<()> {
         self.change(|connection, now| {
             let session = sessions::require(connection, session, now)?;
@@ -73,8 +73,8 @@ impl Store {
         })
     }
 
-    /// Takes a code for what it opens, and keeps the digest of the first refresh token. The first
-    /// attempt spends the code, right or wrong.
+    /// Redeems a code, and stores the digest of the first refresh token. The first attempt uses up the code, right
+    /// or wrong.
     pub(crate) fn redeem(
         &mut self,
         redemption: &AuthorizationCodeRequest,
@@ -82,7 +82,7 @@ impl Store {
         narrow: impl FnOnce(Granted) -> Narrowed,
     ) -> Outcome {
         let digest = Digest::new(redemption.code.expose_secret());
-        // Looked at first: who shows what nobody was given does not make writers wait.
+        // Checked first: a client with an unknown code does not make writers wait.
         if let Err(refusal) = shown_code(&self.connection, redemption, &digest)? {
             return Ok(Err(refusal));
         }
@@ -114,8 +114,8 @@ impl Store {
         })
     }
 
-    /// Takes a refresh token for what it opens, and keeps the digest of the one in its place: of each
-    /// grant there is one. What `narrow` refuses spends nothing.
+    /// Redeems a refresh token, and stores the digest of its successor: each grant has one. What `narrow` refuses
+    /// uses up nothing.
     pub(crate) fn refresh(
         &mut self,
         asked: &RefreshTokenRequest,
@@ -145,13 +145,13 @@ impl Store {
         })
     }
 
-    /// Whether the client is who it says.
+    /// Authenticates the client.
     pub(crate) fn judge_client(&self, client: &ClientCredential) -> Result<std::result::Result<(), GrantError>> {
         authenticate(&self.connection, client)
     }
 
-    /// Ends the grant of a refresh token, if it is that client's (RFC 7009 §2.1). Whether anybody was ever
-    /// given such a token.
+    /// Ends the grant of a refresh token, if it is that client's (RFC 7009 §2.1). Returns whether the token was
+    /// ever issued.
     pub(crate) fn revoke_refresh(
         &mut self,
         client: &ClientCredential,
@@ -200,7 +200,7 @@ fn shown_code(
     Ok(found.ok_or_else(wrong_code))
 }
 
-/// What the refresh token opens that a client shows, and whether another one has taken its place.
+/// Returns what a client's refresh token grants, and whether it was replaced.
 fn shown_token(
     connection: &StoreConnection,
     asked: &RefreshTokenRequest,
@@ -211,12 +211,12 @@ fn shown_token(
     }
     let found = kept(connection, &asked.token)?.filter(|kept| kept.is_spent || !now.is_over(kept.expires_at));
     let Some(StoredRefreshToken { grant, is_spent, .. }) = found else { return Ok(Err(wrong_token())) };
-    // Another client's token is none of its business, and it must not be able to end it.
+    // Another client must learn nothing about the token, and must not be able to end it.
     let granted = granted(connection, grant, &asked.client.client_id, now)?;
     Ok(granted.map(|granted| (granted, is_spent)).ok_or_else(wrong_token))
 }
 
-/// What the grant opens for that client now, if it is in force.
+/// Returns what the grant currently allows that client, if it is in force.
 fn granted(connection: &StoreConnection, grant: Uuid, client_id: &str, now: Now) -> Result<Option<Granted>> {
     let sql = format!(
         "SELECT {RIGHTS}, u.email, g.resource, g.token_id, c.kind, c.redirect_uris {FROM}
@@ -239,11 +239,11 @@ fn granted(connection: &StoreConnection, grant: Uuid, client_id: &str, now: Now)
 struct StoredRefreshToken {
     grant: Uuid,
     expires_at: Timestamp,
-    /// Another one has taken its place.
+    /// It was replaced by another one.
     is_spent: bool,
 }
 
-/// The refresh token by its digest; one that was replaced is known by what its line has in common.
+/// Finds the refresh token by its digest; a replaced one by its line's common prefix.
 fn kept(connection: &StoreConnection, token: &SecretString) -> Result<Option<StoredRefreshToken>> {
     let sql = "SELECT grant_id, expires_at, used_at IS NOT NULL FROM refresh_tokens WHERE digest = ?1";
     let read =
@@ -255,7 +255,7 @@ fn kept(connection: &StoreConnection, token: &SecretString) -> Result<Option<Sto
     connection.query_opt(sql, [line], read)
 }
 
-/// Keeps `next` in the place of the one before it.
+/// Stores `next` in place of its predecessor.
 fn keep_refresh(connection: &StoreConnection, grant: Uuid, next: &NextRefresh, now: Now) -> Result<()> {
     let grant = grant.to_string();
     // One of an older program belongs to no line: that it was used has to be kept.
@@ -271,8 +271,8 @@ fn keep_refresh(connection: &StoreConnection, grant: Uuid, next: &NextRefresh, n
     connection.execute("UPDATE grants SET used_at = :now, line = :line WHERE id = :grant", used).map(drop)
 }
 
-/// Whether the client is who it says. One without a secret is known by its code and verifier alone;
-/// so is one whose id is an address, which is compared with the grant's.
+/// Authenticates the client. One without a secret is identified by its code and verifier alone; so is one whose id
+/// is an address, which is compared with the grant's.
 fn authenticate(
     connection: &StoreConnection,
     client: &ClientCredential,

@@ -16,11 +16,11 @@ use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
 
 impl Store {
-    /// The key that signs; made if there is none, for Ed25519. One that is stored as it is gets
-    /// encrypted if the store has a key for that.
+    /// Returns the signing key; makes an Ed25519 key if there is none. A key stored without encryption is encrypted
+    /// if the store has a key for that.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when it is encrypted with another key.
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if it is encrypted with another key.
     pub fn ensure_key(&mut self) -> Result<Key> {
         let sealing = self.key.clone();
         let (key, sealed) = self.write(|connection, now| match in_use(connection)? {
@@ -33,11 +33,11 @@ impl Store {
         Ok(key)
     }
 
-    /// Makes a new key that signs from now on. The one before it loses its private part and keeps
-    /// verifying until what it signed has expired.
+    /// Makes a new signing key. The former one loses its private part, and keeps verifying until what it signed has
+    /// expired.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the one before it is encrypted with another key, or when
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if the former one is encrypted with another key, or if
     /// this store has none: all processes on it have to read the new one.
     pub fn rotate_key(&mut self, algorithm: Algorithm) -> Result<Key> {
         let sealing = self.key.clone();
@@ -61,11 +61,11 @@ impl Store {
         Ok(key)
     }
 
-    /// Takes back what a key signed, at once: it has leaked. Without a name, the one that signs, which another one
-    /// replaces. Nothing is left of it here.
+    /// Revokes a leaked key, and so everything that it signed, at once. Without a name, revokes the signing key and
+    /// replaces it. Nothing of the key is kept here.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such key.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is no such key.
     pub fn end_key(&mut self, which: Option<&str>, algorithm: Algorithm) -> Result<Key> {
         let sealing = self.key.clone();
         let key = NewKey::generate_for(algorithm)?;
@@ -79,7 +79,7 @@ impl Store {
                 Error::not_found("there is no such key, or it is no longer one of ours")
                     .hint("`portico key list` shows what there is")
             })?;
-            // A key that takes its place is encrypted as it was, or nobody else can read it.
+            // Its replacement is encrypted as it was, or the other processes could not read it.
             if ended.retired_at.is_none() {
                 seal_in_place(connection, sealing.as_ref())?;
             }

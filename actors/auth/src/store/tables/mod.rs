@@ -1,4 +1,4 @@
-//! What is done at the store, table by table: methods of [`Store`](super::Store).
+//! The store's operations, table by table: methods of [`Store`](super::Store).
 
 pub(crate) mod clients;
 pub(crate) mod consents;

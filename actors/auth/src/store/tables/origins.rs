@@ -1,5 +1,5 @@
-//! Credentials that an older program made without a note of what they came from, or on behalf of whom. What
-//! they open is bounded now as everything else is, but nobody can tell whether it was theirs to have.
+//! Credentials made by an older version, which did not record their origin. Their rights are limited like all
+//! others now, but it is unknown whether they should have been granted.
 
 use std::collections::HashSet;
 
@@ -14,21 +14,21 @@ use crate::store::sql::columns::rights;
 use portico_core::error::Result;
 use portico_core::principal::Rights;
 
-/// What is in force and of unknown origin.
+/// Credentials in force and of unknown origin.
 #[derive(Clone, Debug, Default)]
 pub struct UnknownOrigins {
-    /// Tokens that may have been made out of another one of the same user, which may have ended since.
+    /// Tokens that may derive from another one of the same user, which may have ended since.
     pub tokens: Vec<PersonalAccessToken>,
-    /// Users beyond the rights of an administrator who may have added them.
+    /// Users with more rights than an administrator who may have added them.
     pub users: Vec<User>,
-    /// Service accounts beyond those of one who may have made them, or have replaced their secret.
+    /// Service accounts with more rights than an administrator who may have made them, or replaced their secret.
     pub accounts: Vec<ServiceAccount>,
-    /// Those whose secret may have been made in a session of a token that has ended since.
+    /// Accounts whose secret may have been made in a session of a token that has ended since.
     pub secrets: Vec<ServiceAccount>,
 }
 
 impl Store {
-    /// What is in force and of unknown origin, as far as it could be more than it should.
+    /// Returns the credentials of unknown origin that could exceed what they should have.
     pub fn of_unknown_origin(&self) -> Result<UnknownOrigins> {
         self.authority()?.must_reach_all()?;
         let now = self.clock.now();
@@ -68,7 +68,7 @@ impl Store {
     }
 }
 
-/// Since when there are administrators who do not reach all, and what they have.
+/// Returns since when there are administrators of a part of the service, and their rights.
 fn confined_administrators(connection: &StoreConnection) -> Result<Vec<(Timestamp, Rights)>> {
     let sql = "SELECT created_at, scope, reach FROM users WHERE admin = 1 AND reach IS NOT NULL";
     connection.query(sql, (), |row| Ok((row.get(0)?, rights(row, 1, 2)?)))
@@ -83,7 +83,7 @@ fn tokens_of_administrators(connection: &StoreConnection, now: Now) -> Result<Ve
     connection.query(sql, values, |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// The names of those of a table of whose origin `column` says that it was not noted.
+/// Returns the names of a table's rows whose origin was not recorded, according to `column`.
 fn not_noted(connection: &StoreConnection, table: &str, name: &str, column: &str) -> Result<HashSet<String>> {
     let sql = format!("SELECT {name} FROM {table} WHERE {column} = 0");
     let names = connection.query(&sql, (), |row| row.get(0))?;

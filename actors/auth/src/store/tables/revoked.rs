@@ -16,12 +16,11 @@ const MOST_OF_A_CLIENT: i64 = 10_000;
 const MOST: i64 = 200_000;
 
 impl Store {
-    /// Refuses the access token `jti` until `expires_at`, when no check finds it valid any more. To
-    /// revoke one twice changes nothing.
+    /// Revokes the access token `jti` until `expires_at`, from when no check finds it valid. Revoking one twice
+    /// changes nothing.
     ///
     /// # Errors
-    /// [`Kind::Busy`] when so many are revoked that this one would not fit: a revocation is never
-    /// dropped for another one.
+    /// [`Kind::Busy`] if too many are revoked: a revocation is never dropped for another one.
     pub(crate) fn revoke_access_token(&mut self, jti: Uuid, client_id: &str, expires_at: Timestamp) -> Result<()> {
         self.change(|connection, now| {
             let jti = jti.to_string();

@@ -18,11 +18,11 @@ use portico_core::near;
 use portico_core::principal::Rights;
 
 impl Store {
-    /// Makes a service account. The secret is in nobody's hands but the caller's; the client id is
-    /// in the record.
+    /// Creates a service account. Returns its secret, which is known only to the caller; the client id is in the
+    /// record.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the name is taken, or no connection named.
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if the name is taken, or no connection is named.
     pub fn create_service_account(&mut self, new: NewServiceAccount) -> Result<(ServiceAccount, SecretString)> {
         check_name("a service account", &new.name)?;
         if new.name.contains(['@', '#']) {
@@ -60,12 +60,12 @@ impl Store {
         Ok((account, secret))
     }
 
-    /// Gives the service account of that name other connections and another scope, also to the
-    /// tokens that it holds already. Its secret opens no more than whoever has seen it reaches: of what is
-    /// beyond that nothing, until the secret is replaced by somebody who reaches it.
+    /// Changes the connections and the scope of the service account of that name, also for its existing tokens. Its
+    /// secret is limited to the rights of the administrators who have seen it: rights beyond that have no effect
+    /// until an administrator who has them replaces the secret.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is none.
     pub fn change_service_account(&mut self, change: NewServiceAccount) -> Result<ServiceAccount> {
         let listed = listed(&change.rights)?;
         self.change_account("service-account change", &change.name, |connection, _, authority, id| {
@@ -74,7 +74,7 @@ impl Store {
             let scope = change.rights.widest().as_str();
             connection.execute(sql, named_params! { ":scope": scope, ":connections": listed, ":id": id })?;
             if authority.reaches_all() {
-                // They know what it is called.
+                // An administrator of the whole service knows its name.
                 connection.execute("UPDATE service_accounts SET named = 1 WHERE client_id = ?1", [id])?;
             }
             Ok(())
@@ -86,12 +86,11 @@ impl Store {
         seen(&self.connection, &self.authority()?)
     }
 
-    /// Replaces the secret of the service account with that name or client id. Tokens that it holds
-    /// stay valid until they expire, unless the secret before would have ended with a token: to end them too,
-    /// disable it.
+    /// Replaces the secret of the service account with that name or client id. Its tokens stay valid until they
+    /// expire, unless the former secret would have ended with a token: to end them too, disable the account.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is none.
     pub fn rotate_service_account(&mut self, which: &str) -> Result<(ServiceAccount, SecretString)> {
         let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
         let account = self.administer(|connection, now, authority| {
@@ -109,10 +108,10 @@ impl Store {
         Ok((account, secret))
     }
 
-    /// Refuses the service account with that name or client id, and every token that it holds.
+    /// Disables the service account with that name or client id, and every token that it has.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is none.
     pub fn disable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
         self.change_account("service-account disable", which, |connection, now, _, id| {
             let sql = "UPDATE service_accounts SET disabled_at = :now WHERE client_id = :id AND disabled_at IS NULL";
@@ -120,10 +119,10 @@ impl Store {
         })
     }
 
-    /// Takes back [`Store::disable_service_account`], but for the tokens that it held then.
+    /// Reverses [`Store::disable_service_account`], except for the tokens that it had then.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is none.
     pub fn enable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
         self.change_account("service-account enable", which, |connection, _, _, id| {
             let sql = "UPDATE service_accounts SET disabled_at = NULL, ended_at = disabled_at
@@ -132,11 +131,10 @@ impl Store {
         })
     }
 
-    /// Removes the service account with that name or client id; every token that it holds is
-    /// refused from now on.
+    /// Removes the service account with that name or client id; every token that it has is refused from now on.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is none.
     pub fn remove_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
         self.administer(|connection, _, authority| {
             let account = find(connection, authority, which)?;
@@ -161,7 +159,7 @@ impl Store {
     }
 }
 
-/// Notes who has seen the secret, and out of which token it was made.
+/// Records who has seen the secret, and the token that it derives from.
 fn note_origin(connection: &StoreConnection, client_id: &str, authority: &Authority) -> Result<()> {
     let sql = "UPDATE service_accounts SET secret_scope = :scope, secret_reach = :reach, secret_parent = :parent
                WHERE client_id = :id";
@@ -216,7 +214,7 @@ fn all(connection: &StoreConnection) -> Result<Vec<ServiceAccount>> {
     connection.query(&format!("{SELECT} ORDER BY a.name"), (), record)
 }
 
-/// Those that may be seen.
+/// Returns the visible ones.
 fn seen(connection: &StoreConnection, authority: &Authority) -> Result<Vec<ServiceAccount>> {
     Ok(all(connection)?.into_iter().filter(|account| authority.sees(&account.rights)).collect())
 }
@@ -225,7 +223,7 @@ fn by_id(connection: &StoreConnection, client_id: &str) -> Result<ServiceAccount
     connection.query_one(&format!("{SELECT} WHERE a.client_id = ?1"), [client_id], record)
 }
 
-/// The one that may be seen by name or client id; the two never look alike.
+/// Finds a visible one by name or client id; the two never look alike.
 fn find(connection: &StoreConnection, authority: &Authority, which: &str) -> Result<ServiceAccount> {
     let known = seen(connection, authority)?;
     if let Some(found) = known.iter().find(|account| account.client_id == which) {

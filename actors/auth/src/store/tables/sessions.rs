@@ -19,11 +19,10 @@ use portico_core::name::key as email_key;
 const NOTE_EVERY: i64 = 60;
 
 impl Store {
-    /// Sets the password of a user, as its PHC string, or takes it away; ends every session, and everything
-    /// that they have allowed clients.
+    /// Sets a user's password, as its PHC string, or removes it; ends every session and every consent of the user.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is no such user.
     pub(crate) fn set_password(&mut self, email: &str, password: Option<&str>) -> Result<User> {
         self.administer(|connection, _, authority| {
             let (id, before) = users::find(connection, authority, email)?;
@@ -36,8 +35,8 @@ impl Store {
         })
     }
 
-    /// The e-mail address of that user as it was given, and the PHC string of the password: none where there is none,
-    /// or the user is disabled.
+    /// Returns that user's e-mail address as it was given, and the PHC string of the password: `None` if there is
+    /// no password, or the user is disabled.
     pub(crate) fn password(&self, email: &str) -> Result<Option<(String, Option<String>)>> {
         let sql = "SELECT email, CASE WHEN disabled_at IS NULL THEN password END FROM users WHERE email_key = ?1";
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
@@ -53,13 +52,13 @@ impl Store {
         })
     }
 
-    /// Begins a session with a personal access token of that user's: the e-mail address as it was given.
+    /// Begins a session with a personal access token of that user. Returns the e-mail address as it was given.
     ///
     /// # Errors
-    /// [`Kind::Unauthenticated`](portico_core::error::Kind::Unauthenticated) when they do not belong together, which claims
-    /// the address as it was given, if it is anybody's.
+    /// [`Kind::Unauthenticated`](portico_core::error::Kind::Unauthenticated) if they do not match, with the address
+    /// as the claimed identity if it is a user's.
     pub(crate) fn begin_session_by_token(&mut self, email: &str, token: &Digest, session: &Digest) -> Result<String> {
-        // Looked at first: strangers do not make writers wait, and the trail says what is wrong.
+        // Checked first: strangers do not make writers wait, and the trail says what is wrong.
         let shown = ShownToken::find(&self.connection, email, token)?;
         let refusal = |because: &str| {
             let refusal =
@@ -85,7 +84,7 @@ impl Store {
         Ok(shown.email.unwrap_or_else(|| email.to_owned()))
     }
 
-    /// The session in force whose secret has that digest.
+    /// Returns the valid session whose secret has that digest.
     pub(crate) fn session(&mut self, digest: &Digest) -> Result<Option<Session>> {
         let now = self.clock.now();
         let Some((session, seen)) = find(&self.connection, digest, now)? else { return Ok(None) };
@@ -98,7 +97,7 @@ impl Store {
         Ok(Some(session))
     }
 
-    /// Whether there is such a session, also one that has ended and is not swept yet.
+    /// Returns true if there is such a session, even if it has ended and is not deleted yet.
     pub(crate) fn knows_session(&self, digest: &Digest) -> Result<bool> {
         Ok(self.connection.count("sessions WHERE digest = ?1", [digest])? > 0)
     }
@@ -121,7 +120,7 @@ impl Store {
 
 /// An address and a personal access token that are shown together.
 struct ShownToken {
-    /// Whose address it is, if it is anybody's.
+    /// The user of the address, if there is one.
     user: Option<i64>,
     /// The address as it was given.
     email: Option<String>,
@@ -153,7 +152,7 @@ impl ShownToken {
         })
     }
 
-    /// What is wrong with them, for the trail.
+    /// Returns what is wrong with them, for the trail.
     fn wrong(&self, now: Now) -> Option<&'static str> {
         match self {
             Self { id: None, .. } => Some("the personal access token is unknown"),

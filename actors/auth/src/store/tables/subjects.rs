@@ -1,4 +1,4 @@
-//! Subjects of other issuers that are refused, in the store. Nobody else of theirs is known here.
+//! Refused subjects of other issuers, in the store. Other subjects of theirs are not stored.
 
 use rusqlite::named_params;
 
@@ -15,11 +15,11 @@ const MOST: i64 = 100_000;
 const LONGEST: usize = 2_048;
 
 impl Store {
-    /// Refuses the subject of another issuer, as `issuer#sub`, until this is taken back. To refuse one
-    /// twice changes nothing.
+    /// Refuses the subject of another issuer, as `issuer#sub`, until this is reversed. Refusing one twice changes
+    /// nothing.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) for what is no such subject, and when there are too
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if it is not such a subject, and if there are too
     /// many.
     pub fn disable_subject(&mut self, subject: &str) -> Result<RefusedSubject> {
         if subject.len() > LONGEST || subject.split_once('#').is_none_or(|(_, sub)| sub.is_empty()) {

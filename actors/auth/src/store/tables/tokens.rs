@@ -17,12 +17,12 @@ use crate::store::rows::{endings, sessions, users};
 use portico_core::error::{Error, Result};
 
 impl Store {
-    /// Makes a personal access token. The secret is in nobody's hands but the caller's.
+    /// Makes a personal access token. Returns its secret, which is known only to the caller.
     ///
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) for an unknown user,
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) for a name that the user's tokens have
-    /// already, an end in the past, or more than the user has.
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) for a name that another token of the user has, an end
+    /// in the past, or more rights than the user has.
     pub fn create_pat(&mut self, email: &str, new: NewPat) -> Result<(PersonalAccessToken, SecretString)> {
         let actor = self.actor;
         self.keep_pat(|connection, now, digest| {
@@ -32,12 +32,11 @@ impl Store {
         })
     }
 
-    /// Makes a token for the person of `session`, within what that session began with: it ends with the
-    /// token that began the session, at the latest.
+    /// Makes a token for the person of `session`, within the rights that the session began with: it ends at the
+    /// latest with the token that began the session.
     ///
     /// # Errors
-    /// As [`Store::create_pat`]; [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) in a session that was
-    /// narrowed.
+    /// As [`Store::create_pat`]; [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) in a narrowed session.
     pub(crate) fn create_own_pat(
         &mut self,
         session: &Digest,
@@ -76,12 +75,12 @@ impl Store {
         }
     }
 
-    /// Revokes a token, named by its id, by its name, or by the secret itself, and everything that came of
-    /// it. To revoke one twice changes nothing.
+    /// Revokes a token, named by its id, by its name, or by the secret itself, and everything derived from it.
+    /// Revoking one twice changes nothing.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none,
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when several users' tokens have that name.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is none,
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if several users' tokens have that name.
     pub fn revoke_pat(&mut self, which: &str) -> Result<PersonalAccessToken> {
         self.administer(|connection, now, authority| {
             let token = choose(connection, authority, which)?;

@@ -7,10 +7,10 @@ use crate::store::rows::trail::{NewRecord, append};
 use portico_core::error::Result;
 
 impl Store {
-    /// Appends `records` in one transaction, and lets go of the oldest beyond `most`.
+    /// Appends `records` in one transaction, and deletes the oldest beyond `most`.
     ///
     /// # Errors
-    /// When the store cannot be written; then none is kept.
+    /// If the store cannot be written; then none is kept.
     pub fn append_audit(&mut self, records: &[NewRecord], most: u64) -> Result<()> {
         self.write(|connection, _| append(connection, records, most))
     }

@@ -18,7 +18,7 @@ impl Store {
     /// Adds a user.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the address is taken, or is none.
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if the address is taken, or not valid.
     pub fn add_user(&mut self, new: NewUser) -> Result<User> {
         self.administer(|connection, now, authority| {
             let (_, user) = add(connection, now, authority, &new)?;
@@ -27,10 +27,10 @@ impl Store {
         })
     }
 
-    /// Adds a user with a first token to sign in with, which is in nobody's hands but the caller's.
+    /// Adds a user with a first token to sign in with, which is known only to the caller.
     ///
     /// # Errors
-    /// As [`Store::add_user`] and [`Store::create_pat`]; then there is neither.
+    /// As [`Store::add_user`] and [`Store::create_pat`]; then neither is added.
     pub fn add_user_with_token(&mut self, new: &NewUser, first: NewPat) -> Result<(User, SecretString)> {
         let (secret, digest) = secret::mint(PAT_PREFIX)?;
         let user = self.administer(|connection, now, authority| {
@@ -42,10 +42,10 @@ impl Store {
         Ok((user, secret))
     }
 
-    /// Gives the user of that address another reach and scope. Tokens keep their own narrowing.
+    /// Changes the reach and the scope of the user of that address. Tokens keep their own narrowing.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is no such user.
     pub fn change_user(&mut self, change: NewUser) -> Result<User> {
         self.administer(|connection, _, authority| {
             let (id, before) = find(connection, authority, &change.email)?;
@@ -62,15 +62,15 @@ impl Store {
         })
     }
 
-    /// Every user who may be seen, by address.
+    /// Returns all visible users, by address.
     pub fn users(&self) -> Result<Vec<User>> {
         seen(&self.connection, &self.authority()?)
     }
 
-    /// Removes a user, and every token of theirs.
+    /// Removes a user, and all tokens of the user.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is no such user.
     pub fn remove_user(&mut self, email: &str) -> Result<User> {
         self.administer(|connection, _, authority| {
             let (id, user) = find(connection, authority, email)?;
@@ -81,11 +81,10 @@ impl Store {
         })
     }
 
-    /// Refuses a user: every session ends, and everything that they have allowed clients, for good; tokens
-    /// are refused until this is taken back.
+    /// Disables a user: every session and every consent ends for good; tokens are refused until this is reversed.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is no such user.
     pub fn disable_user(&mut self, email: &str) -> Result<User> {
         self.administer(|connection, now, authority| {
             let (id, before) = find(connection, authority, email)?;
@@ -97,15 +96,15 @@ impl Store {
         })
     }
 
-    /// Takes back [`Store::disable_user`].
+    /// Reverses [`Store::disable_user`].
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user,
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is no such user,
     /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) while another one has the address in another spelling.
     pub fn enable_user(&mut self, email: &str) -> Result<User> {
         self.administer(|connection, _, authority| {
             let (id, before) = find(connection, authority, email)?;
-            // One that was set apart from a namesake has no key of its own.
+            // A user renamed because of a duplicate has no key of its own.
             let values = named_params! { ":key": email_key(&before.email), ":id": id };
             if connection.count("users WHERE email_key = :key AND id <> :id", values)? > 0 {
                 return Err(Error::invalid("another user has this address in another spelling")
@@ -116,22 +115,21 @@ impl Store {
         })
     }
 
-    /// Gives a user a password, or with `None` takes it away; ends every session of theirs, and everything
-    /// that they have allowed clients. Takes tens of milliseconds.
+    /// Sets a user's password, or with `None` removes it; ends every session and every consent of the user. Takes
+    /// tens of milliseconds.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user,
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is no such user,
     /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) for a password that is too short or too long.
     pub fn change_password(&mut self, email: &str, password: Option<&SecretString>) -> Result<User> {
         let kept = password.map(password::hash).transpose()?;
         self.set_password(email, kept.as_deref())
     }
 
-    /// Ends every session of a user, and everything that they have allowed clients; with `all` their
-    /// personal access tokens too.
+    /// Ends every session and every consent of a user; with `all` their personal access tokens too.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if there is no such user.
     pub fn sign_out_user(&mut self, email: &str, all: bool) -> Result<SignedOut> {
         self.administer(|connection, now, authority| {
             let (id, user) = find(connection, authority, email)?;

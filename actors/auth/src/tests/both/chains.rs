@@ -1,7 +1,7 @@
-//! Credentials are made out of one another at random, by every way there is, while people and service
-//! accounts are changed, in two processes: none ever opens what one of its ancestors does not, and no
-//! administrator gives, changes or sees what reaches beyond themselves. `PORTICO_SEED` repeats a run,
-//! `PORTICO_CASES` makes it longer.
+//! Credentials are derived from one another at random, in every possible way, while people and service accounts are
+//! changed, in two processes: none ever has rights that one of its ancestors does not have, and no administrator
+//! grants, changes or sees what exceeds their own rights. `PORTICO_SEED` repeats a run, `PORTICO_CASES` makes it
+//! longer.
 
 #[path = "chains/administering.rs"]
 mod administering;
@@ -30,7 +30,7 @@ const LABEL: Uuid = Uuid::from_u128(0x8b0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b33);
 const CASES: u64 = 8;
 const STEPS: usize = 60;
 
-/// What there is to be shown, or to be made something out of.
+/// A credential, or something that credentials are derived from.
 #[derive(Clone, Debug)]
 enum Made {
     /// By address.
@@ -40,7 +40,7 @@ enum Made {
         secret: SecretString,
     },
     Session(SecretString),
-    /// What a person agreed to, with the newest refresh token.
+    /// A person's consent, with the newest refresh token.
     Consent(SecretString),
     Account {
         client_id: String,
@@ -52,9 +52,9 @@ enum Made {
 #[derive(Clone, Debug)]
 struct Node {
     made: Made,
-    /// What it was made out of.
+    /// The nodes that it derives from.
     from: Vec<usize>,
-    /// What was asked for, or agreed to, or is within reach of who handed it over.
+    /// The rights requested or agreed to, or those of the administrator who handed it over.
     most: Rights,
     /// The token in whose session an administrator made it.
     ends_with: Option<usize>,
@@ -67,12 +67,12 @@ struct Chain {
     client: String,
     nodes: Vec<Node>,
     dice: Dice,
-    /// What was done, for whoever reads a failure.
+    /// The steps so far, for the reader of a failure.
     done: VecDeque<String>,
 }
 
 fn refused<T>(answer: Result<T>) -> Option<T> {
-    // On a machine that is busy the store may be late: then nothing was made.
+    // On a busy machine the store may be late: then nothing was made.
     let kinds = [Kind::Unauthenticated, Kind::Forbidden, Kind::Invalid, Kind::NotFound, Kind::Unavailable];
     match answer {
         Ok(answer) => Some(answer),
@@ -111,7 +111,7 @@ impl Chain {
         self.nodes.push(Node { made, from: from.to_vec(), most, ends_with: None });
     }
 
-    /// The same of what an administrator makes in a session.
+    /// As above, for what an administrator makes in a session.
     fn handed_over(&mut self, made: Made, from: &[usize], most: Rights, session: usize) {
         let ends_with = self.nodes[session].from.first().copied();
         let ends_with = ends_with.filter(|at| matches!(self.nodes[*at].made, Made::Token { .. }));
@@ -134,7 +134,7 @@ impl Chain {
         self.any(|made| if let Made::Session(secret) = made { Some(secret.clone()) } else { None })
     }
 
-    /// One of the processes, which has seen what was written before.
+    /// Returns one of the processes at random, with everything in force that was written before.
     async fn replica_by_chance(&mut self) -> (Accounts, Auth) {
         let (people, auth) = self.dice.one(&self.replicas);
         auth.sync().await;
@@ -235,7 +235,7 @@ impl Chain {
         let Some((at, session)) = self.session() else { return };
         let Some(held) = people.session(&session, None).await.unwrap() else { return };
         let asked = self.dice.listed();
-        // What a form sends that was made up; one scope for all connections; and what the page makes of it.
+        // A forged form; one scope for all connections; and what the page makes of it.
         let ids = [SALES, STOCK, LABEL].into_iter().filter(|id| held.rights.covers(*id));
         let even = Rights::only(ids, held.rights.widest());
         let rights = [asked.clone(), even, asked.intersection(&held.rights)][self.dice.below(3)].clone();
@@ -300,7 +300,7 @@ impl Chain {
         refused(answer).map(|by: std::sync::Arc<Principal>| by.rights.clone())
     }
 
-    /// What a node opens now, at each endpoint; nothing where it is refused.
+    /// Returns the current rights of a node at each endpoint; empty if it is refused.
     async fn opens(&self, made: &Made, people: &Accounts, auth: &Auth) -> Vec<Rights> {
         match made {
             Made::Person(email) => {
@@ -365,7 +365,7 @@ impl Chain {
                         self.done
                     );
                     ancestors.extend(&older.from);
-                    // A session may be over, and a consent is looked at by what was agreed to.
+                    // A session may have ended, and a consent is compared by what was agreed to.
                     let is_over = opened[ancestor].is_empty();
                     if is_over && matches!(older.made, Made::Session(_) | Made::Consent(_)) {
                         continue;
@@ -401,7 +401,7 @@ async fn no_credential_ever_opens_what_one_of_its_ancestors_does_not() {
         let mut chain = Chain::begin(seed.wrapping_add(case)).await;
         chain.done.push_back(format!("PORTICO_SEED={} PORTICO_CASES=1", seed.wrapping_add(case)));
         for step in 0..STEPS {
-            // Each way once, and then what makes the chains long.
+            // Each way once, and then those that make the chains long.
             let way = ways.get(step).copied().unwrap_or_else(|| chain.dice.one(&ways));
             chain.step(way).await;
             chain.look().await;

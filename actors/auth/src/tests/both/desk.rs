@@ -10,7 +10,7 @@ use crate::records::{NewPat, NewUser};
 use crate::{Auth, GrantError};
 use portico_core::principal::Scope;
 
-/// A service with one user, signed in with a token of theirs, and one public client.
+/// A service with one user, signed in with a token, and one public client.
 pub(super) struct Desk {
     pub(super) house: House,
     pub(super) people: Accounts,

@@ -1,4 +1,4 @@
-//! What ends with what, and that nothing grows without bound.
+//! Tests of cascading ends, and that nothing grows without bound.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope};
 const ANN: &str = "ann@example.com";
 const DOCUMENT: &str = "https://client.example/id";
 
-/// What came of one sign-in.
+/// Everything derived from one sign-in.
 struct Line {
     session: SecretString,
     token: SecretString,
@@ -351,7 +351,7 @@ async fn what_people_have_allowed_is_listed_and_taken_back() {
     assert_eq!(store.revoke_consent(all[0].id).unwrap_err().kind, Kind::NotFound);
 }
 
-/// Who shows that credential, and goes on with something under it.
+/// Returns the principal of that credential, under which something runs.
 async fn running(desk: &Desk, credential: Credential) -> Arc<Principal> {
     ask(&desk.auth.address(), credential).await.unwrap()
 }
@@ -376,7 +376,7 @@ async fn what_goes_on_under_a_credential_ends_with_it_though_nobody_asks() {
         let by_token = running(&desk, basic(ANN, &desk.token)).await;
         let by_other = running(&desk, Credential::Bearer(other)).await;
         let by_grant = running(&desk, Credential::Bearer(issued.access.token.clone())).await;
-        // What changes nothing about them ends nothing, nor does what widens.
+        // A change that has no effect on them ends nothing, nor does one that adds rights.
         desk.house.store().add_user(user("bob@example.com")).unwrap();
         let wider = crate::records::NewUser { rights: Rights::ALL, ..user(ANN) };
         desk.house.store().change_user(wider).unwrap();

@@ -58,7 +58,7 @@ async fn a_resource_must_be_ours_and_opens_its_own_endpoint() {
         (mcp(STOCK), Some(only(&[STOCK], Scope::Read)), None),
     ] {
         let token = exchange(&actor, &nightly, &secret, None, Some(&resource)).await.unwrap();
-        // Twice: the second answer comes from the cache, which must not mix the endpoints up.
+        // Twice: the second answer comes from the cache, which must not confuse the endpoints.
         for (endpoint, reach) in
             [(Endpoint::Mcp, &at_mcp), (Endpoint::Api, &at_api), (Endpoint::Mcp, &at_mcp), (Endpoint::Api, &at_api)]
         {

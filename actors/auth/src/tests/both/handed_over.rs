@@ -1,5 +1,5 @@
-//! What administrators make for others: it ends with the token in whose session it was made, and opens no more
-//! than whoever has seen its secret.
+//! Tests of what administrators make for others: it ends with the token in whose session it was made, and has no
+//! more rights than those who have seen its secret.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const ROOT: &str = "root@example.com";
 const LOCAL: &str = "local@example.com";
 const BOB: &str = "bob@example.com";
 
-/// What an administrator made in a session that began with a token.
+/// Everything an administrator made in a session that began with a token.
 struct Made {
     first: SecretString,
     session: SecretString,
@@ -43,7 +43,7 @@ impl Desk {
         Made { first, session, own, new, rotated, access }
     }
 
-    /// What of it is in force.
+    /// Returns which of it is in force.
     async fn stands_of(&self, made: &Made) -> [bool; 6] {
         let actor = self.auth.address();
         [
@@ -87,8 +87,8 @@ async fn what_an_administrator_makes_in_a_tokens_session_ends_with_the_token() {
         }
         let gone = store.service_accounts().unwrap();
         assert!(gone.iter().all(|account| account.secret_ends_at <= Some(desk.house.now())), "{way}: {gone:?}");
-        // The account is there, and a secret of somebody else's making opens it again; what the one before opened
-        // stays closed.
+        // The account exists, and a secret made by somebody else is valid; what came of the former one stays
+        // revoked.
         let (new, secret) = store.rotate_service_account("new").unwrap();
         assert_eq!((new.secret_parent, new.secret_ends_at), (None, None));
         let actor = desk.auth.address();
@@ -111,7 +111,7 @@ async fn a_widened_account_is_not_opened_wider_by_a_secret_that_somebody_who_rea
         let name = account_made.name.clone();
         let before = exchange(&actor, &account_made, &secret, None, None).await.unwrap();
         let wider = store.change_service_account(account(&name, &[SALES, STOCK], Scope::Write)).unwrap();
-        // Of what its administrator reaches the secret opens all.
+        // The secret has all rights that its administrator has.
         assert_eq!(wider.secret_opens, only(&[SALES], Scope::Write), "{name}");
         let after = exchange(&actor, &wider, &secret, None, None).await.unwrap();
         assert_eq!(bearer(&actor, &after).await.unwrap().rights, only(&[SALES], Scope::Write), "{name}");
@@ -121,7 +121,7 @@ async fn a_widened_account_is_not_opened_wider_by_a_secret_that_somebody_who_rea
         let whole = exchange(&actor, &whole, &secret, None, None).await.unwrap();
         assert_eq!(bearer(&actor, &whole).await.unwrap().rights, wider.rights, "{name}");
     }
-    // Nor does the first token of a user grow, whatever it was asked for.
+    // The first token of a user does not grow either, whatever was requested for it.
     for (email, asked) in [("a@example.com", Rights::ALL), ("b@example.com", Rights::all(Scope::Write))] {
         let new = NewUser { rights: only(&[SALES], Scope::Write), ..user(email) };
         let first = NewPat { rights: asked, ..NewPat::default() };
@@ -141,7 +141,7 @@ async fn a_name_that_an_administrator_of_some_connections_chose_is_no_claim() {
     let access = exchange(&actor, &made, &secret, None, None).await.unwrap();
     let by = bearer(&actor, &access).await.unwrap();
     assert_eq!((by.claims.verified("client_id"), by.account()), (Some(made.client_id.as_str()), None));
-    // Whoever widens it knows what it is called.
+    // An administrator who extends the account knows its name.
     let mut store = desk.house.store();
     store.change_service_account(account("reporting", &[SALES, STOCK], Scope::Read)).unwrap();
     let by = bearer(&actor, &access).await.unwrap();

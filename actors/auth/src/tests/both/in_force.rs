@@ -1,4 +1,4 @@
-//! What the command line writes is in force, also for tokens that are out.
+//! Tests that changes by the command line are in force, also for tokens already issued.
 
 use super::support::{House, SALES, STOCK, account, ask, basic, bearer, exchange, only, user};
 use crate::records::{NewPat, NewUser};

@@ -1,4 +1,4 @@
-//! Keys that leak: what whoever has one can still do, and what is left of it.
+//! Tests of leaked keys: what their holder can still do, and what is kept of them.
 
 use secrecy::ExposeSecret;
 use serde_json::json;

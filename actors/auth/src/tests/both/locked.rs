@@ -1,5 +1,5 @@
-//! A store that somebody keeps locked is told, and no queue: who is known goes on, and strangers are turned away at
-//! once beyond a bound.
+//! Tests of a locked store: it is reported, and makes no queue. Known callers continue, and strangers beyond a
+//! limit are refused at once.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use portico_core::principal::{Credential, Endpoint};
 
 const ANN: &str = "ann@example.com";
 const STRANGERS: u32 = 200;
-/// Far less than anybody waits for the store.
+/// Far less than any caller waits for the store.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 fn at(number: u32) -> IpAddr {

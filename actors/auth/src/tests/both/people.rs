@@ -165,7 +165,7 @@ async fn clients_that_register_themselves_are_bounded_and_forgotten() {
     for kept in [used.client_id.clone(), newest.client_id, "ptc_app_998".to_owned()] {
         assert!(desk.people.client(kept).await.unwrap().is_some());
     }
-    // Those in use do not make room for strangers.
+    // Clients in use are not removed for strangers.
     desk.house.execute("UPDATE clients SET used_at = created_at");
     let refused = desk.people.register(new_client("nobody is unused"), None).await.unwrap_err();
     assert_eq!(refused.kind, Kind::Busy);

@@ -1,4 +1,4 @@
-//! The actor's death: told, and mended.
+//! Tests of the actor's death: reported, and recovered from.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use portico_core::error::Kind;
 use portico_core::event::Event;
 use portico_core::principal::{Credential, Endpoint, Rights, Scope};
 
-/// What no handler may do.
+/// Makes a handler panic.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Panic;
@@ -57,7 +57,7 @@ async fn an_actor_that_panics_is_replaced() {
         }
         assert_eq!(*deaths.lock().unwrap(), vec![true; death]);
     }
-    // What it knows it has from the store, and what goes on from the one before it.
+    // It reads its state from the store, and takes over running work from its predecessor.
     assert!(!begun.validity.is_lost());
     store.remove_user("ann@example.com").unwrap();
     let mut pace = super::support::pace();

@@ -1,4 +1,4 @@
-//! What one process has made is good at another one whose clock is ahead or behind, to its end and no longer than
+//! Tests that what one process has made is valid at another one with a skewed clock, to its end and no longer than
 //! `clock_skew` after it.
 
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Neighbour {
     }
 }
 
-/// What was made, and how it is shown.
+/// What was made, and how it is presented.
 enum Made {
     Code(SecretString),
     Refresh(SecretString),
@@ -66,7 +66,7 @@ enum Made {
     SignIn(SecretString),
 }
 
-/// What can end.
+/// What can expire.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Code,
@@ -108,7 +108,7 @@ fn token(desk: &Desk) -> SecretString {
     desk.house.store().create_pat(ANN, NewPat { expires_at, ..NewPat::default() }).unwrap().1
 }
 
-/// A grant that ends so long after its last refresh, with what was issued then.
+/// Makes a grant that ends so long after its last refresh. Returns the tokens issued then.
 async fn old_grant(desk: &Desk, before: Duration) -> crate::oauth::authorization::IssuedTokens {
     let mut issued = desk.redeem(code(desk).await).await.unwrap();
     let (mut left, step) = (GRANT_LIFETIME.as_secs() - before.as_secs(), REFRESH_LIFETIME.as_secs() - 1);
@@ -121,7 +121,7 @@ async fn old_grant(desk: &Desk, before: Duration) -> crate::oauth::authorization
     issued
 }
 
-/// Makes one, and tells how long it lasts from then on.
+/// Makes one. Returns how long it is valid from then on.
 async fn make(kind: Kind, desk: &Desk) -> (Made, Duration) {
     match kind {
         Kind::Code => (Made::Code(code(desk).await), CODE_LIFETIME),
@@ -177,7 +177,7 @@ async fn a_clock_that_is_ahead_or_behind_lets_nothing_in_twice_nor_after_it_was_
     let neighbour = Neighbour::start(&desk).await;
     for ahead in [-30, 0, 30] {
         neighbour.ahead.store(ahead, Ordering::SeqCst);
-        // A code that was used is used for everybody, as long as anybody would take it.
+        // A used code is used for all processes, as long as any of them would accept it.
         let code_of_ann = code(&desk).await;
         let first = desk.redeem(code_of_ann.clone()).await.unwrap();
         desk.house.pass(CODE_LIFETIME.as_secs() - 1);
@@ -189,7 +189,7 @@ async fn a_clock_that_is_ahead_or_behind_lets_nothing_in_twice_nor_after_it_was_
         desk.house.pass(REFRESH_LIFETIME.as_secs() - 1);
         assert!(!neighbour.opens(&desk, Made::Refresh(first.refresh)).await, "{ahead}");
         assert!(desk.refresh(&second.refresh).await.is_err(), "{ahead}");
-        // What was taken back stays so for whoever's clock is last, also when another process tidies up.
+        // A revocation holds for the slowest clock, even after another process has cleaned up.
         let issued = desk.redeem(code(&desk).await).await.unwrap();
         let revoked = issued.access.token.clone();
         desk.people.revoke(public(&desk.client), revoked.clone()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What the command line does with the store, and every way it is told that it cannot.
+//! Tests of the command line's operations on the store, and of all their errors.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{Algorithm, CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 use portico_core::error::{Error, Kind};
 use portico_core::principal::{Rights, Scope};
 
-/// Asserts the kind, words of the message, and words of the hint (none: no hint wanted).
+/// Asserts the kind, a part of the message, and a part of the hint (`None`: no hint expected).
 #[track_caller]
 fn refused<T: std::fmt::Debug>(answer: Result<T, Error>, kind: Kind, message: &str, hint: Option<&str>) {
     let error = answer.unwrap_err();

@@ -1,4 +1,4 @@
-//! What holds for both kinds of store, with a SQLite file.
+//! The tests for both kinds of store, with a SQLite file.
 
 use super::support;
 

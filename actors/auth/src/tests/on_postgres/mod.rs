@@ -1,4 +1,4 @@
-//! What holds for both kinds of store, with a schema in PostgreSQL.
+//! The tests for both kinds of store, with a schema in PostgreSQL.
 
 #[path = "../both/actor.rs"]
 mod actor;

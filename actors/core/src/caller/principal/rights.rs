@@ -1,4 +1,4 @@
-//! What a credential opens.
+//! The rights of a credential.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use uuid::Uuid;
 
 use super::scope::Scope;
 
-/// What a credential opens, as one value: connections and workspaces, each with the scope that it is reached
-/// with at most, or everything with one scope for the whole service. It is kept and compared as a whole: two of
-/// equal meaning are equal.
+/// The rights of a credential, as one value: connections and workspaces, each with its maximal scope, or everything
+/// with one scope for the whole service. Rights are stored and compared as a whole; rights of equal meaning are
+/// equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rights(Extent);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Extent {
-    /// Every configured connection and workspace, also ones added later, and what belongs to none.
+    /// Every configured connection and workspace, including ones added later, and the service itself.
     All(Scope),
-    /// These alone, each once.
+    /// Only these, each once.
     Each {
-        /// The widest of them.
+        /// The widest scope among them.
         widest: Scope,
         connections: Connections,
-        /// By name: those that are reached otherwise than by `connections`.
+        /// By name: those with a grant of their own, beside `connections`.
         workspaces: Arc<[(Arc<str>, WorkspaceGrant)]>,
     },
 }
@@ -30,18 +30,18 @@ enum Extent {
 /// Connections by id, each with its scope.
 type Connections = Arc<[(Uuid, Scope)]>;
 
-/// By what a workspace is reached, and how far one goes there.
+/// How a workspace is reached, and with which scope.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum WorkspaceGrant {
     /// It was given, with this scope.
     Given(Scope),
-    /// Through connections, each with its scope: who reaches all of those underneath goes as far as at the one where they
-    /// may least.
+    /// Through the connections underneath, each with its scope. The workspace is reached by a caller who reaches
+    /// all of them, with the narrowest of their scopes.
     Through(Connections),
 }
 
 impl WorkspaceGrant {
-    /// The widest scope that it can come to.
+    /// Returns the widest scope that the grant can result in.
     pub fn widest(&self) -> Option<Scope> {
         match self {
             Self::Given(scope) => Some(*scope),
@@ -49,7 +49,7 @@ impl WorkspaceGrant {
         }
     }
 
-    /// What both let one do.
+    /// Returns what both grants allow.
     fn intersection(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Given(own), Self::Given(most)) => Self::Given(*own.min(most)),
@@ -66,7 +66,7 @@ impl WorkspaceGrant {
         }
     }
 
-    /// What of it is administered.
+    /// Returns the part of the grant that has the scope `admin`.
     fn administered(&self) -> Self {
         match self {
             Self::Given(Scope::Admin) => self.clone(),
@@ -94,16 +94,16 @@ fn administered(connections: &[(Uuid, Scope)]) -> Connections {
 }
 
 impl Rights {
-    /// Everything: as a bound, it narrows nothing.
+    /// Everything: intersecting with it restricts nothing.
     pub const ALL: Self = Self(Extent::All(Scope::Admin));
 
-    /// Every connection and workspace, also ones added later, and the service itself, with this scope.
+    /// Grants every connection and workspace, including ones added later, and the service itself, with this scope.
     pub const fn all(scope: Scope) -> Self {
         Self(Extent::All(scope))
     }
 
-    /// These connections alone, each with its scope, and the workspaces over them. Of a connection that is named
-    /// twice, the first mention counts.
+    /// Grants only these connections, each with its scope, and the workspaces over them. If a connection is named
+    /// twice, the first entry counts.
     pub fn each(connections: impl IntoIterator<Item = (Uuid, Scope)>) -> Self {
         let mut connections: Vec<_> = connections.into_iter().collect();
         connections.sort_by_key(|(id, _)| *id);
@@ -111,13 +111,13 @@ impl Rights {
         Self::with_grants(connections.into(), Vec::new())
     }
 
-    /// These connections alone, all with this scope.
+    /// Grants only these connections, all with this scope.
     pub fn only(connections: impl IntoIterator<Item = Uuid>, scope: Scope) -> Self {
         Self::each(connections.into_iter().map(|id| (id, scope)))
     }
 
-    /// The same with these workspaces, by name. Of one that is named twice, the first mention counts. Where
-    /// everything is within reach, they are already.
+    /// Adds these workspaces, by name. If a workspace is named twice, the first entry counts. Rights to everything
+    /// already include them.
     #[must_use]
     pub fn with_workspaces(self, workspaces: impl IntoIterator<Item = (Arc<str>, WorkspaceGrant)>) -> Self {
         let Extent::Each { connections, workspaces: own, .. } = self.0 else { return self };
@@ -132,22 +132,23 @@ impl Rights {
         Self::with_grants(connections, all)
     }
 
-    /// Connections and workspaces in order. What says of a workspace just what holds without it is left out.
+    /// Takes connections and workspaces in order. Drops a workspace's grant if it says no more than the connections
+    /// imply.
     fn with_grants(connections: Connections, mut workspaces: Vec<(Arc<str>, WorkspaceGrant)>) -> Self {
         workspaces.retain(|(_, grant)| !matches!(grant, WorkspaceGrant::Through(through) if *through == connections));
         let granted = workspaces.iter().filter_map(|(_, grant)| grant.widest());
         let widest = connections.iter().map(|(_, scope)| *scope).chain(granted).max().unwrap_or(Scope::Read);
-        // An empty list of its own would be an allocation.
+        // An empty list of its own would cost an allocation.
         let workspaces = if workspaces.is_empty() { Arc::default() } else { workspaces.into() };
         Self(Extent::Each { widest, connections, workspaces })
     }
 
-    /// Whether everything is within reach, also what is added later.
+    /// Returns true for rights to everything, including what is added later.
     pub const fn is_all(&self) -> bool {
         matches!(self.0, Extent::All(_))
     }
 
-    /// The widest scope that is held anywhere; [`Scope::Read`] where nothing is within reach.
+    /// Returns the widest scope held anywhere; [`Scope::Read`] if nothing is within reach.
     pub const fn widest(&self) -> Scope {
         match self.0 {
             Extent::All(scope) => scope,
@@ -155,7 +156,7 @@ impl Rights {
         }
     }
 
-    /// The connections within reach by id, each with its scope; `None` where no list could hold them all.
+    /// Returns the connections within reach by id, each with its scope; `None` for rights to everything.
     pub fn list(&self) -> Option<&[(Uuid, Scope)]> {
         match &self.0 {
             Extent::All(_) => None,
@@ -163,7 +164,7 @@ impl Rights {
         }
     }
 
-    /// The workspaces that are reached otherwise than by the connections of [`Rights::list`].
+    /// Returns the workspaces with a grant of their own, beside the connections of [`Rights::list`].
     pub fn workspaces(&self) -> &[(Arc<str>, WorkspaceGrant)] {
         match &self.0 {
             Extent::All(_) => &[],
@@ -171,12 +172,12 @@ impl Rights {
         }
     }
 
-    /// Whether `connection` is within reach.
+    /// Returns true if `connection` is within reach.
     pub fn covers(&self, connection: Uuid) -> bool {
         self.scope_at(connection).is_some()
     }
 
-    /// How far one may go at `connection`; `None` where it is not within reach.
+    /// Returns the scope at `connection`; `None` if it is not within reach.
     pub fn scope_at(&self, connection: Uuid) -> Option<Scope> {
         match &self.0 {
             Extent::All(scope) => Some(*scope),
@@ -184,9 +185,9 @@ impl Rights {
         }
     }
 
-    /// How far one may go in the workspace of that name, which lies over the connections `underneath`: with the
-    /// scope that it was given with or, where it was not given, no further than at any of them. `None` where it is
-    /// not within reach.
+    /// Returns the scope in a workspace over the connections `underneath`: the scope that the workspace was granted
+    /// with or, without a grant, the narrowest scope at these connections. Returns `None` if the workspace is not
+    /// within reach.
     pub fn scope_in(&self, workspace: &str, underneath: impl IntoIterator<Item = Uuid>) -> Option<Scope> {
         match self.grant(workspace) {
             WorkspaceGrant::Given(scope) => Some(scope),
@@ -197,7 +198,7 @@ impl Rights {
         }
     }
 
-    /// By what the workspace of that name is reached, if it is.
+    /// Returns how the workspace of that name is reached.
     fn grant(&self, workspace: &str) -> WorkspaceGrant {
         match &self.0 {
             Extent::All(scope) => WorkspaceGrant::Given(*scope),
@@ -209,17 +210,17 @@ impl Rights {
         }
     }
 
-    /// Whether there could be a workspace of that name within reach.
+    /// Returns true if a workspace of that name could be within reach.
     pub fn may_reach(&self, workspace: &str) -> bool {
         self.grant(workspace).widest().is_some()
     }
 
-    /// The names of the workspaces that either of them tells apart.
+    /// Returns the names of the workspaces with a grant in either of them.
     fn names<'a>(&'a self, other: &'a Self) -> BTreeSet<&'a Arc<str>> {
         self.workspaces().iter().chain(other.workspaces()).map(|(name, _)| name).collect()
     }
 
-    /// What both open: the connections and workspaces of both, each with the narrower scope of the two.
+    /// Returns what both allow: the connections and workspaces of both, each with the narrower of the two scopes.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         match (&self.0, &other.0) {
@@ -233,7 +234,7 @@ impl Rights {
         }
     }
 
-    /// The same with nowhere more than `scope`.
+    /// Limits every scope to `scope`.
     #[must_use]
     pub fn up_to(&self, scope: Scope) -> Self {
         match &self.0 {
@@ -245,13 +246,13 @@ impl Rights {
         }
     }
 
-    /// Other connections, and each workspace with another grant.
+    /// Replaces the connections, and changes the grant of each workspace.
     fn each_grant(&self, connections: Connections, change: impl Fn(&WorkspaceGrant) -> WorkspaceGrant) -> Self {
         let workspaces = self.workspaces().iter().map(|(name, grant)| (Arc::clone(name), change(grant)));
         Self::with_grants(connections, workspaces.collect())
     }
 
-    /// Whether everything that `other` opens is opened by these.
+    /// Returns true if these rights include all of `other`.
     pub fn contains(&self, other: &Self) -> bool {
         match &other.0 {
             Extent::All(asked) => self.is_all() && *asked <= self.widest(),
@@ -259,26 +260,26 @@ impl Rights {
         }
     }
 
-    /// Whether they open nothing.
+    /// Returns true if nothing is within reach.
     pub fn is_empty(&self) -> bool {
         self.list().is_some_and(<[_]>::is_empty) && self.workspaces().is_empty()
     }
 
-    /// Whether they make an administrator: of the service, or of what lies within the connections and workspaces
-    /// that they name.
+    /// Returns true if the holder is an administrator: of the service, or of the connections and workspaces that
+    /// are named.
     pub fn administer(&self) -> bool {
         self.widest() == Scope::Admin
     }
 
-    /// What of them is administered: all of it, or what has the scope `admin`.
+    /// Returns the part with the scope `admin`, or everything if the whole service is administered.
     #[must_use]
     pub fn administered(&self) -> Self {
         let Some(connections) = self.list() else { return self.clone() };
         self.each_grant(administered(connections), WorkspaceGrant::administered)
     }
 
-    /// The connections, as `name` calls them, and the workspaces for people; with its scope where one is reached
-    /// with less than the widest.
+    /// Describes the rights for people: the connections as `name` calls them, and the workspaces. An entry with
+    /// less than the widest scope has its scope beside it.
     pub fn describe(&self, name: impl Fn(Uuid) -> String) -> String {
         let Some(connections) = self.list() else { return "all".to_owned() };
         let connections = connections.iter().map(|(id, scope)| (name(*id), *scope));
@@ -343,7 +344,7 @@ mod tests {
             }
         }
         let places: [&[Uuid]; 5] = [&[A], &[B], &[A, B], &[C], &[A, C]];
-        // How far they go everywhere: this is what they mean.
+        // The meaning of rights: the scope at every connection and in every workspace.
         let meaning = |rights: &Rights| {
             let at = [A, B, C].map(|id| rights.scope_at(id));
             let within = ["w", "v"].map(|name| places.map(|place| rights.scope_in(name, place.iter().copied())));

@@ -1,4 +1,4 @@
-//! How far a caller may go.
+//! The scope of a caller.
 
 /// What a caller may do; each word includes the ones before it (`read` ⊂ `write` ⊂ `admin`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,10 +12,10 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Each of them, the narrowest first.
+    /// All scopes, the narrowest first.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
 
-    /// The word that stands in tokens, challenges and the command line.
+    /// Returns the word used in tokens, challenges and the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -34,7 +34,7 @@ impl Scope {
         }
     }
 
-    /// The widest scope in a space-separated list (RFC 6749 §3.3); unknown words open nothing.
+    /// Returns the widest scope in a space-separated list (RFC 6749 §3.3); unknown words are ignored.
     pub fn widest(list: &str) -> Option<Self> {
         list.split(' ').filter_map(Self::parse).max()
     }

@@ -1,4 +1,5 @@
-//! Whether a credential still opens what it opened when it was judged: told to whatever goes on under it.
+//! Whether a credential still has the rights that it was accepted with. Whatever runs under it can wait for the
+//! loss.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,28 +8,28 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, Kind};
 
-/// Whether a credential still opens what it did when it was judged. Whatever goes on under it, such as a statement
-/// or a stream, ends with it. That its time is over is no reason: what was begun in it may end.
+/// Whether a credential still has the rights that it was accepted with. Statements and streams that run under it
+/// end when it loses them. Expiry is no reason to end: work that was begun in time may finish.
 #[derive(Clone, Default)]
 pub struct Validity(Arc<CancellationToken>);
 
 impl Validity {
-    /// Completes when the credential was revoked, or opens less.
+    /// Completes when the credential is revoked or loses rights.
     pub async fn lost(&self) {
         self.0.cancelled().await;
     }
 
-    /// Whether that has happened.
+    /// Returns true if the credential was revoked or lost rights.
     pub fn is_lost(&self) -> bool {
         self.0.is_cancelled()
     }
 
-    /// Cancelled when the credential was revoked, or opens less.
+    /// Returns a token that is cancelled when the credential is revoked or loses rights.
     pub fn child_token(&self) -> CancellationToken {
         self.0.child_token()
     }
 
-    /// What is told to a caller whose credential does not open any more what it did.
+    /// Returns the error for a caller whose credential was revoked or lost rights.
     pub fn refusal() -> Error {
         Error::unauthenticated(
             "the credential is not valid any more, or opens less than before; what ran under it was cancelled",
@@ -36,18 +37,18 @@ impl Validity {
         .hint("authenticate again")
     }
 
-    /// Why something failed that was abandoned because the credential has lost its validity.
+    /// Replaces an error of [`Kind::Abandoned`] by the refusal, if the loss of validity was the reason.
     #[must_use]
     pub fn explain(&self, failure: Error) -> Error {
         if failure.kind == Kind::Abandoned && self.is_lost() { Self::refusal() } else { failure }
     }
 
-    /// The credential opens nothing any more, or less.
+    /// Marks the credential as revoked or reduced.
     pub fn lose(&self) {
         self.0.cancel();
     }
 
-    /// Whether anybody but whoever judges goes on under it.
+    /// Returns true if anything beside the authenticator holds a clone, so that something still runs under it.
     pub fn is_held(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -59,7 +60,7 @@ impl fmt::Debug for Validity {
     }
 }
 
-/// Who calls and how far they reach says nothing of it.
+/// The validity takes no part in comparing principals.
 impl PartialEq for Validity {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Sign
 use crate::functions::delegation::own_signature;
 use crate::functions::numbers::percentile;
 
-/// What they are called.
+/// The names of the functions.
 pub(crate) const NAMES: [&str; 2] = [MODE, PERCENTILE];
 const MODE: &str = "mode";
 const PERCENTILE: &str = "percentile_disc";
@@ -105,7 +105,7 @@ fn item(type_: &ArrowType) -> FieldRef {
     Arc::new(Field::new_list_field(type_.clone(), true))
 }
 
-/// What is asked of the values of a group.
+/// What is computed of the values of a group.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     MostFrequent,

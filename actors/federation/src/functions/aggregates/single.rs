@@ -1,4 +1,4 @@
-//! The value of a group's one row: what a subquery by the key of a table answers.
+//! The value of a group's single row: the result of a subquery by a table's key.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::external_error::external;
 use crate::failure::several_rows;
 use crate::functions::delegation::own_signature;
 
-/// What it is called: nothing that a statement can call.
+/// The function's name, which no statement can call.
 pub(crate) const NAME: &str = "\u{1}single";
 
 /// The function.

@@ -1,4 +1,4 @@
-//! Window functions that answer as PostgreSQL's do; what the engine computes otherwise is refused.
+//! Window functions with PostgreSQL's results; those that the engine computes differently are refused.
 
 use std::sync::Arc;
 
@@ -42,13 +42,14 @@ pub(in crate::functions) fn window(call: WindowFunction, schema: &DFSchema) -> E
     {
         return not_impl_err!("{} with NULL for its offset; leave the offset out", fun.name());
     }
-    // The engine makes the default a value of the type of the others, whatever it loses.
+    // The engine converts the default to the type of the other values, with any loss.
     if let (Some(of), Some(default), "lag" | "lead") = (&of, params.args.get(2), fun.name())
         && !is_within(&default.get_type(schema)?, of)
     {
         return not_impl_err!("{} with a default of another type; CAST both to one", fun.name());
     }
-    // The engine takes what leaves a frame off its sum, and bounds of a range beyond the type's end for none.
+    // The engine subtracts rows that leave a frame from its sum, and ignores bounds of a range beyond the type's
+    // end.
     let frame = &params.window_frame;
     let slides = !frame.start_bound.is_unbounded();
     let is_aggregate = matches!(fun, WindowFunctionDefinition::AggregateUDF(_));
@@ -77,7 +78,7 @@ pub(in crate::functions) fn window(call: WindowFunction, schema: &DFSchema) -> E
     Ok(if changed { Transformed::yes(expr) } else { Transformed::no(expr) })
 }
 
-/// Whether each number of the one type is one of the other, or they are no numbers.
+/// Returns true if each number of the one type is one of the other, or they are not numbers.
 fn is_within(one: &ArrowType, other: &ArrowType) -> bool {
     match (one, other) {
         (one, other) if one.is_integer() && other.is_integer() => one.primitive_width() <= other.primitive_width(),
@@ -95,7 +96,7 @@ fn is_offset(bound: &WindowFrameBound) -> bool {
     }
 }
 
-/// Rows that are alike in their order are of one group: the engine has no ranges of times and octets, whose bounds are these.
+/// Rows with equal order keys form a group: the engine has no ranges of times and bytes with these bounds.
 fn by_groups(params: &mut WindowFunctionParams, schema: &DFSchema) -> EngineResult<()> {
     let frame = &mut params.window_frame;
     if frame.units == WindowFrameUnits::Range {

@@ -26,7 +26,7 @@ static SPREADS: LazyLock<Vec<Arc<AggregateUDF>>> = LazyLock::new(|| {
         .to_vec()
 });
 
-/// What stands for the engine's aggregate of this name over values of this type.
+/// Returns the replacement of the engine's aggregate of this name for values of this type.
 pub(crate) fn exact(name: &str, of: &ArrowType) -> Option<Arc<AggregateUDF>> {
     match name {
         "sum" if of.is_integer() => Some(Arc::clone(&SUM)),
@@ -38,10 +38,10 @@ pub(crate) fn exact(name: &str, of: &ArrowType) -> Option<Arc<AggregateUDF>> {
     }
 }
 
-/// Digits of values whose sum has room for ten more.
+/// The maximal digits of values whose sum has room for ten more.
 const SUMMED: u8 = DIGITS - 10;
 
-/// What is asked of the values of a group.
+/// What is computed of the values of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Asked {
     Sum,

@@ -1,5 +1,5 @@
-//! Functions and operators of floats that refuse what has no value, as PostgreSQL does: the engine's answer with infinity,
-//! or with what is no number.
+//! Functions and operators of floats that fail for undefined results, as in PostgreSQL: the engine returns infinity
+//! or NaN.
 
 use std::sync::{Arc, LazyLock};
 
@@ -85,7 +85,7 @@ impl ScalarUDFImpl for Checked {
 
     own_signature!();
 
-    /// What it does not take is left as it is, and refused with its type.
+    /// Other types are left as they are, and refused under their name.
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         // PostgreSQL's of exact numbers have as many digits as it takes.
         let is_exact = EXACT.contains(&self.name())
@@ -139,7 +139,7 @@ impl Checked {
         self.name() == "sqrt" && matches!(of, ArrowType::Decimal128(..))
     }
 
-    /// What PostgreSQL says of a value that the function has none for.
+    /// Returns PostgreSQL's error for a value outside of the function's domain.
     fn outside(&self, first: f64, second: Option<f64>) -> Option<DataFusionError> {
         let (sqlstate, message) = match (self.name(), second) {
             ("ln" | "log10", _) if first == 0.0 => ("2201E", "cannot take logarithm of zero"),
@@ -156,7 +156,7 @@ impl Checked {
         Some(refused(sqlstate, message.to_owned()))
     }
 
-    /// Looks at what is given, in the rows in which nothing is NULL.
+    /// Checks the arguments, in rows without NULL.
     fn look_at_domain(&self, given: &[ArrayRef]) -> EngineResult<()> {
         if !PARTIAL.contains(&self.name()) {
             return Ok(());
@@ -198,7 +198,7 @@ impl Checked {
     }
 }
 
-/// The value of a row, if it is none that is NULL; one may stand for all rows.
+/// Returns the value of a row, unless it is NULL; a single value holds for all rows.
 fn value_at(values: &ArrayRef, row: usize) -> Option<f64> {
     let values = values.as_primitive::<Float64Type>();
     let row = if values.len() == 1 { 0 } else { row };
@@ -290,7 +290,7 @@ impl ScalarUDFImpl for Arithmetic {
                 self.check(left, right, result)?;
             }
         }
-        // What is no number has a sign to the engine, by which it compares.
+        // The engine's NaN has a sign, by which it is compared.
         Ok(ColumnarValue::Array(match args.return_type() {
             ArrowType::Float32 => {
                 let floats = result.as_primitive::<Float32Type>();

@@ -1,5 +1,4 @@
-//! The least and the greatest of floats: what is no number is more than any other value. The engine's leave it out where
-//! rows are grouped.
+//! Minimum and maximum of floats: NaN is greater than any other value. The engine's own ignore NaN in grouped rows.
 
 use std::sync::{Arc, LazyLock};
 
@@ -56,7 +55,7 @@ impl AggregateUDFImpl for Extreme {
     }
 }
 
-/// What was found so far.
+/// The current extreme.
 #[derive(Debug)]
 struct Found {
     is_greatest: bool,

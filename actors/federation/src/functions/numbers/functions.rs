@@ -1,4 +1,4 @@
-//! Operators as functions: sums, differences and products of exact numbers that refuse what has no room, and quotients.
+//! Operators as functions: sums, differences and products of exact numbers that fail on overflow, and quotients.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 
 use crate::functions::delegation::own_signature;
 
-/// Digits behind the point of a quotient, of 38 in all: PostgreSQL gives at least 16 that count.
+/// The fractional digits of a quotient, of 38 digits in all: PostgreSQL returns at least 16 significant ones.
 pub(crate) const SCALE: i8 = 20;
 /// Digits of an exact number that is only compared.
 const MOST_DIGITS: u8 = 76;
@@ -34,7 +34,7 @@ pub(crate) enum Checked {
 }
 
 impl Checked {
-    /// The one whose function has this name.
+    /// Returns the operator with this function name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         [Self::Plus, Self::Minus, Self::Times].into_iter().find(|operator| operator.name() == name)
     }
@@ -74,7 +74,7 @@ pub(crate) fn checked(operator: Operator) -> Option<Arc<ScalarUDF>> {
     }))
 }
 
-/// A name of a call that is no longer than its operands are many.
+/// Returns a name of a call whose length does not depend on its operands.
 pub(super) fn hashed_name(function: &str, args: &[Expr]) -> String {
     let mut hasher = DefaultHasher::new();
     args.hash(&mut hasher);
@@ -103,7 +103,7 @@ pub(crate) fn as_exact(type_: &ArrowType) -> ArrowType {
     }
 }
 
-/// The type of values that are exact numbers of several types; `None` where they are of one, or some are no such numbers.
+/// Returns the common type of exact numbers of several types; `None` if they have one type, or some are not exact.
 pub(crate) fn common<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Option<ArrowType> {
     let known = || types.clone().filter(|of| !of.is_null());
     let first = known().next()?;
@@ -111,7 +111,7 @@ pub(crate) fn common<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> 
     are_mixed.then(|| known().try_fold(first.clone(), |common, of| type_union_coercion(&common, of)))?
 }
 
-/// What exact numbers of these types are compared as where 38 digits do not hold them all.
+/// Returns the type in which exact numbers of these types are compared if 38 digits are not enough.
 pub(crate) fn wider<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
     let (mut whole, mut scale) = (0, 0);
     for type_ in types {
@@ -144,15 +144,15 @@ impl ScalarUDFImpl for Exact {
         self.operator.name()
     }
 
-    /// Of a chain of them each asks for its name to tell its type: one that holds those of all behind it takes the cube
-    /// of their number. Columns keep the names that they were planned with.
+    /// In a chain of them each call asks for its name to determine its type: names that contain all operands would
+    /// take cubic time. Columns keep the names that they were planned with.
     fn schema_name(&self, args: &[Expr]) -> EngineResult<String> {
         Ok(hashed_name(self.name(), args))
     }
 
     own_signature!();
 
-    /// The wider one, for both; beside a number with digits behind the point another one is such a number too.
+    /// The wider type, for both; beside a decimal number the other becomes decimal too.
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         if types.iter().any(ArrowType::is_decimal) {
             return Ok(types.iter().map(as_exact).collect());
@@ -291,7 +291,7 @@ fn divide(left: i256, right: i256, of_left: i8, of_right: i8) -> EngineResult<i1
     rounded(left, right).ok_or_else(overflow)
 }
 
-/// `left` ÷ `right`, rounded half away from zero; `None` where it has more digits than there is room for.
+/// Returns `left` ÷ `right`, rounded half away from zero; `None` on overflow.
 pub(crate) fn rounded(left: i256, right: i256) -> Option<i128> {
     let (quotient, rest) = (left.checked_div(right)?, left.checked_rem(right)?);
     let (twice, divisor) = (rest.checked_abs()?.checked_mul(i256::from_i128(2))?, right.checked_abs()?);

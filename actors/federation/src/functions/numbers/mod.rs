@@ -1,5 +1,5 @@
-//! Numbers as PostgreSQL has them, where the engine's own differ: nothing wraps around or becomes infinite, quotients and
-//! averages have digits enough, and what is rounded is rounded as there.
+//! Numbers with PostgreSQL's semantics where the engine's differ: nothing wraps around or becomes infinite,
+//! quotients and averages have enough digits, and rounding is the same.
 
 pub(crate) mod aggregates;
 pub(crate) mod doubles;

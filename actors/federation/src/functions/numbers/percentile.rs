@@ -20,7 +20,7 @@ use crate::functions::delegation::own_signature;
 use crate::functions::types::categories::no_function;
 use portico_core::error::{Error, Kind};
 
-/// What it is called.
+/// The function's name.
 pub(crate) const NAME: &str = "percentile_cont";
 
 /// The function.
@@ -33,7 +33,7 @@ fn is_number(of: &ArrowType) -> bool {
     of.is_numeric() || of.is_null()
 }
 
-/// Refuses other values than numbers, and a call without an order.
+/// Refuses values that are not numbers, and a call without an order.
 ///
 /// # Errors
 /// `42883` and `0A000`, with what to write.
@@ -49,7 +49,7 @@ pub(crate) fn admit(params: &AggregateFunctionParams, schema: &DFSchema) -> Engi
     }
 }
 
-/// The place among the values that a call's second argument says, from 0 to 1.
+/// Returns the fraction in a call's second argument, from 0 to 1.
 ///
 /// # Errors
 /// `22003` for a place that is none, `0A000` for one that is not a literal.
@@ -79,7 +79,7 @@ impl AggregateUDFImpl for Percentile {
     own_signature!();
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
-        // What it does not take is refused with its type.
+        // Other types are refused under their name.
         Ok(types.iter().map(|of| if is_number(of) { ArrowType::Float64 } else { of.clone() }).collect())
     }
 
@@ -115,7 +115,7 @@ fn item() -> Field {
     Field::new_list_field(ArrowType::Float64, true)
 }
 
-/// The values of a group, and what is asked of them.
+/// The values of a group, and the requested percentile.
 #[derive(Debug)]
 struct Gathered {
     values: Vec<f64>,
@@ -138,7 +138,7 @@ impl Accumulator for Gathered {
 
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place")]
     fn evaluate(&mut self) -> EngineResult<ScalarValue> {
-        // NaN, whatever its sign, is more than any other value.
+        // NaN, whatever its sign, is greater than any other value.
         self.values.sort_unstable_by(|one, other| match (one.is_nan(), other.is_nan()) {
             (false, false) => one.total_cmp(other),
             (one, other) => one.cmp(&other),

@@ -13,8 +13,8 @@ use crate::external_error::external;
 use crate::functions::numbers::functions::{DIGITS, SCALE};
 use portico_core::error::{Error, Kind};
 
-/// `dividend` / 10^`digits` ÷ `divisor`, or its square root, with [`SCALE`] digits behind the point; `None` where it has
-/// more digits than there is room for. A dividend below zero counts as zero.
+/// Returns `dividend` / 10^`digits` ÷ `divisor`, or its square root, with [`SCALE`] fractional digits; `None` on
+/// overflow. A negative dividend counts as zero.
 pub(super) fn quotient(dividend: BigInt, divisor: &BigInt, digits: i32, is_root: bool) -> Option<i128> {
     let power = |digits: i32| BigInt::from(10).pow(digits.unsigned_abs());
     let shift = if is_root { 2 * i32::from(SCALE) } else { SCALE.into() } - digits;

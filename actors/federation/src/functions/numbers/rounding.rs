@@ -61,7 +61,7 @@ struct Rounding {
 }
 
 impl Rounding {
-    /// Digits behind the point, or less than none before it: as a literal asks for.
+    /// Returns the number of fractional digits, or a negative one for digits before the point, from a literal.
     fn digits(&self, digits: Option<&ScalarValue>) -> EngineResult<i8> {
         let digits = match digits {
             Some(ScalarValue::Int32(Some(digits))) => i8::try_from(*digits).ok(),

@@ -1,4 +1,4 @@
-//! Regular expressions as PostgreSQL has them: whether a text matches one, and what is written in the place of its matches.
+//! PostgreSQL's regular expressions: matching a text, and replacing matches.
 
 mod pattern;
 mod replaced;
@@ -71,7 +71,7 @@ pub(super) fn is_one(name: &str) -> bool {
     FUNCTIONS.iter().chain(OPERATORS).any(|own| own.name == name)
 }
 
-/// Whether the source's regular expressions mean the same by the pattern, whatever its locale.
+/// Returns true if the source's regular expressions give the pattern the same meaning, whatever its locale.
 pub(crate) fn is_plain(pattern: &str) -> bool {
     Pattern::read(pattern, false).is_ok_and(|pattern| pattern.is_plain)
 }
@@ -85,7 +85,7 @@ fn of_texts(
     is_taken.then(|| (vec![ArrowType::Utf8; types.len()], answered))
 }
 
-/// What is said of a pattern by letters behind it.
+/// The flags of a pattern.
 #[derive(Clone, Copy, Default)]
 struct Flags {
     ignores_case: bool,
@@ -93,7 +93,7 @@ struct Flags {
 }
 
 impl Flags {
-    /// None where nothing is said; `None` for NULL.
+    /// Returns the default flags without an argument; `None` for NULL.
     fn parse(argument: Option<&ColumnarValue>, function: &str) -> EngineResult<Option<Self>> {
         let mut flags = Self::default();
         let Some(argument) = argument else { return Ok(Some(flags)) };
@@ -114,7 +114,7 @@ impl Flags {
     }
 }
 
-/// The text of a literal; `None` for NULL.
+/// Returns the text of a literal; `None` for NULL.
 fn literal<'a>(argument: &'a ColumnarValue, function: &str) -> EngineResult<Option<&'a str>> {
     match argument {
         ColumnarValue::Scalar(text) => Ok(text.try_as_str().flatten()),
@@ -129,7 +129,7 @@ fn literal<'a>(argument: &'a ColumnarValue, function: &str) -> EngineResult<Opti
     }
 }
 
-/// What `of` makes of each of the texts, until the statement's timeout.
+/// Applies `of` to each of the texts, until the statement's timeout.
 fn each<T>(
     texts: &ArrayRef,
     args: &ScalarFunctionArgs,

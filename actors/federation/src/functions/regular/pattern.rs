@@ -1,5 +1,6 @@
-//! PostgreSQL's regular expressions (its "advanced" ones) in the words of another engine. What that one would match otherwise
-//! is not there: references back, looking ahead and behind, collating elements, classes of characters that can be printed.
+//! Translates PostgreSQL's regular expressions (its "advanced" ones) for another engine. What that one would match
+//! differently is not supported: back references, lookahead and lookbehind, collating elements, classes of
+//! printable characters.
 
 use std::fmt::Write as _;
 use std::iter::Peekable;
@@ -12,16 +13,16 @@ use crate::functions::user_defined::{not_there, refused};
 
 /// How often a part may be repeated (`RE_DUP_MAX`).
 const MOST_REPEATED: u16 = 255;
-/// Characters of a range whose small and capital letters are looked up one by one.
+/// The maximal number of characters in a range whose upper and lower case are looked up one by one.
 const MOST_CASED: u32 = 512;
 /// Octets of a program that a pattern becomes.
 const MOST_OCTETS: usize = 10 << 20;
 
-/// What words are made of.
+/// The characters of words.
 const WORD: &str = r"\p{L}\p{Nd}_";
-/// White space as PostgreSQL has it: none that does not break.
+/// White space as in PostgreSQL: without non-breaking spaces.
 const SPACE: &str = r"\x09-\x0D\x20\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200A}\x{2028}\x{2029}\x{205F}\x{3000}";
-/// The same without what ends a line.
+/// The same without line ends.
 const BLANK: &str = r"\x09\x20\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200A}\x{205F}\x{3000}";
 
 /// A pattern, read.
@@ -31,7 +32,7 @@ pub(super) struct Pattern {
     pub(super) translated: String,
     /// Whether it is the same for every locale.
     pub(super) is_plain: bool,
-    /// What keeps it from being replaced.
+    /// Why it cannot be used for replacing.
     pub(super) ways: Ways,
 }
 
@@ -47,10 +48,10 @@ pub(super) struct Ways {
 }
 
 impl Pattern {
-    /// Reads the pattern, in which small and capital letters may be the same.
+    /// Parses the pattern; `ignores_case` makes it case-insensitive.
     ///
     /// # Errors
-    /// `2201B` for what PostgreSQL does not read either, `0A000` for what is not there.
+    /// `2201B` for what PostgreSQL does not accept either, `0A000` for what is not supported.
     pub(super) fn read(text: &str, ignores_case: bool) -> Result<Self> {
         let (text, ignores_case) = match text.strip_prefix("(?i)") {
             Some(rest) => (rest, true),
@@ -101,10 +102,10 @@ struct Reader<'a> {
     pattern: Pattern,
 }
 
-/// What stands before a quantifier.
+/// What precedes a quantifier.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// Nothing that can be repeated.
+    /// Something that cannot be repeated.
     Nothing,
     /// A part that can be repeated.
     Part,
@@ -332,7 +333,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A character in brackets, or all from it up to another one.
+    /// A character in brackets, or a range from it to another one.
     fn range_from(&mut self, first: char) -> Result<()> {
         let mut ahead = self.rest.clone();
         let is_range = ahead.next() == Some('-') && ahead.next().is_some_and(|behind| behind != ']');
@@ -411,7 +412,7 @@ impl Reader<'_> {
     }
 }
 
-/// What is in the class that the letter is short for, or outside of it.
+/// Returns the characters of the class that the letter stands for, or of its complement.
 fn class_of(letter: char) -> Option<&'static str> {
     match letter {
         'd' | 'D' => Some("0-9"),
@@ -431,7 +432,7 @@ fn others(of: char) -> impl Iterator<Item = char> {
     both.into_iter().flatten().filter(move |other| *other != of)
 }
 
-/// A character as itself, wherever it stands.
+/// Writes a character so that it stands for itself.
 fn write_character(out: &mut String, character: char) {
     if character.is_ascii_alphanumeric() {
         out.push(character);

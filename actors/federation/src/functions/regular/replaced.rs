@@ -1,4 +1,5 @@
-//! `regexp_replace`: the longest match at the first place is replaced, where the other engine has the one that it finds first.
+//! `regexp_replace`: replaces the longest match at the first position, where the other engine finds another match
+//! first.
 
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use regex::{Captures, Regex};
@@ -11,13 +12,13 @@ use crate::functions::regular::pattern::Pattern;
 use crate::functions::user_defined::{not_there, refused};
 use portico_core::error::{Error, Kind};
 
-/// Octets of the texts that one call makes of the rows that it is given at once.
+/// The maximal number of bytes of the texts that one call makes for a batch of rows.
 const MOST_OCTETS: usize = 64 << 20;
 
 /// Matches that are looked for before the time is looked at again.
 const MATCHES_AT_ONCE: usize = 16;
 
-/// What is written in the place of a match.
+/// A part of the replacement.
 enum Piece {
     Text(String),
     /// The match, or the group of this number.
@@ -40,7 +41,7 @@ pub(super) struct Replacement {
 
 impl Replacement {
     /// # Errors
-    /// `0A000` for a pattern whose matches or groups may be others here.
+    /// `0A000` for a pattern whose matches or groups may differ here.
     pub(super) fn new(pattern: &Pattern, by: &str, is_global: bool) -> Result<Self> {
         let pieces = pieces(by);
         let has_groups = pieces.iter().any(|piece| matches!(piece, Piece::Group(1..)));
@@ -72,10 +73,11 @@ impl Replacement {
         Ok(Self { program, longest, cache, pieces, has_groups, is_global, made: 0 })
     }
 
-    /// The text with its first match replaced, or with all of them (`replace_text_regexp`).
+    /// Replaces the first match in the text, or all of them (`replace_text_regexp`).
     ///
     /// # Errors
-    /// `54000` for a text that becomes too long, and what `is_in_time` says: each match may look at all of the text.
+    /// `54000` for a text that becomes too long, and the error of `is_in_time`: each match may scan all of the
+    /// text.
     pub(super) fn replace(&mut self, text: &str, is_in_time: impl Fn() -> Result<()>) -> Result<String> {
         let mut out = String::with_capacity(text.len());
         let (mut written, mut at, mut matches) = (0, 0, 0_usize);
@@ -95,7 +97,7 @@ impl Replacement {
             if !self.is_global {
                 break;
             }
-            // Of nothing there would be another match at the same place.
+            // After an empty match there would be another one at the same position.
             let step = if from == to {
                 text.get(to..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
             } else {

@@ -93,7 +93,7 @@ fn make_date(args: &ScalarFunctionArgs) -> EngineResult<ArrayRef> {
     let [years, months, days] = [years, months, days].map(AsArray::as_primitive::<Int32Type>);
     let dates = years.iter().zip(months).zip(days).map(|((year, month), day)| {
         let (Some(year), Some(month), Some(day)) = (year, month, day) else { return Ok(None) };
-        // There is no year zero: the year before the first one is the first before it.
+        // There is no year 0: the year before 1 is 1 BC.
         let astronomical = if year < 0 { year.checked_add(1) } else { Some(year).filter(|year| *year > 0) };
         let date =
             astronomical.filter(|year| *year > FIRST_YEAR).zip(u32::try_from(month).ok()).zip(u32::try_from(day).ok());
@@ -112,16 +112,16 @@ pub(super) struct Zone {
     is_utc: bool,
 }
 
-/// The zone that a literal names; `None` for NULL.
+/// Returns the time zone that a literal names; `None` for NULL.
 ///
 /// # Errors
-/// For one that is not known here, and for what is no literal.
+/// For an unknown zone, and for an argument that is not a literal.
 pub(super) fn zone(named: &ColumnarValue) -> EngineResult<Option<Zone>> {
     let ColumnarValue::Scalar(name) = named else {
         return Err(not_there("a time zone that is not a literal".to_owned(), "write the name of one zone, in quotes"));
     };
     let Some(name) = name.try_as_str().flatten() else { return Ok(None) };
-    // PostgreSQL has abbreviations, and offsets whose sign is the other one; what has a slash is a name of the IANA's.
+    // PostgreSQL has abbreviations, and offsets with the opposite sign; a name with a slash is IANA's.
     let is_name = name.contains('/') || matches!(name, "UTC" | "GMT");
     let found = if is_name { Tz::from_str(name).ok() } else { None };
     let message = || format!("time zone {name:?} is not supported over several connections");

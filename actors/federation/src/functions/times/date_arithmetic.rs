@@ -10,8 +10,8 @@ use crate::functions::numbers::checked;
 use crate::functions::times::elapsed;
 use crate::functions::types::categories::{TypeCategory, instant, is_interval};
 
-/// A sum or difference with a date or a time in it, as PostgreSQL has it: a date and days are a date, two dates are a
-/// number of days, and a date and an interval are an instant.
+/// Returns a sum or difference with a date or a time, as in PostgreSQL: a date and days are a date, two dates are a
+/// number of days, and a date and an interval are a timestamp.
 ///
 /// # Errors
 /// For two times, whose difference is an interval.
@@ -51,7 +51,7 @@ fn is_interval_of(expr: &Expr) -> bool {
     }
 }
 
-/// A date and an interval, of which the engine would make a date; to PostgreSQL they are an instant.
+/// A date and an interval, which the engine would make a date; in PostgreSQL they are a timestamp.
 pub(in crate::functions) fn moved(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Option<Expr> {
     let op = match op {
         BinaryOperator::Plus if is_interval_of(left) || is_interval_of(right) => Operator::Plus,
@@ -94,7 +94,7 @@ fn is_of_days(expr: &Expr) -> bool {
     }
 }
 
-/// The type that dates and timestamps of these types have in common; `None` where they are of one type, or others.
+/// Returns the common type of dates and timestamps; `None` if they have one type, or for other types.
 pub(crate) fn common_time<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
     let mut classes: Vec<TypeCategory> = types.filter_map(TypeCategory::from_type).collect();
     classes.sort_unstable_by_key(|class| *class as u8);

@@ -30,7 +30,7 @@ static ELAPSED: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(Elapsed { signature: Signature::user_defined(Volatility::Immutable) }))
 });
 
-/// The difference of two times, as long as nobody has said what is to be known of it.
+/// The difference of two times, until it is known what is computed of it.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Elapsed {
     signature: Signature,
@@ -56,7 +56,7 @@ impl ScalarUDFImpl for Elapsed {
     }
 }
 
-/// The two times whose difference `expr` is.
+/// Returns the two times whose difference `expr` is.
 fn ends(expr: &Expr) -> Option<[&Expr; 2]> {
     match expr {
         Expr::Alias(alias) => ends(&alias.expr),
@@ -65,7 +65,7 @@ fn ends(expr: &Expr) -> Option<[&Expr; 2]> {
     }
 }
 
-/// What the operator gives, where intervals are concerned; `None` where it is the engine's.
+/// Returns the replacement of an operator on intervals; `None` if the engine's is used.
 pub(in crate::functions) fn operator(
     op: &BinaryOperator,
     left: &Expr,
@@ -77,7 +77,7 @@ pub(in crate::functions) fn operator(
             let category =
                 |expr: &Expr| TypeCategory::from_type(&expr.get_type(schema).ok()?).filter(|of| of.is_time());
             let (one, other) = (category(left)?, category(right)?);
-            // Two dates are a number of days apart, and a time of day is no time beside these.
+            // The difference of two dates is a number of days, and a time of day cannot be combined with these.
             let is_interval = one != other || one != TypeCategory::Date;
             let is_alike = (one == TypeCategory::Time) == (other == TypeCategory::Time);
             return (is_interval && is_alike).then(|| ELAPSED.call(vec![left.clone(), right.clone()]));
@@ -128,7 +128,7 @@ fn seconds(expr: &Expr) -> Option<Expr> {
     Some(lit(ScalarValue::Decimal128(Some(microseconds), DIGITS, 6)))
 }
 
-/// A part of the time between two times, which has days and what is left of one; `None` where `args` are about another
+/// Returns a part of the difference of two times, which consists of days and a rest; `None` if `args` are another
 /// value, or another part.
 pub(in crate::functions) fn part(args: &[Expr]) -> Option<Expr> {
     let [Expr::Literal(part, _), between] = args else { return None };
@@ -146,8 +146,7 @@ pub(in crate::functions) fn part(args: &[Expr]) -> Option<Expr> {
     }
 }
 
-/// The expression with seconds in the place of the time between two times, where nothing but its order, if it `is_key` of
-/// a sort, or its presence is asked of it.
+/// Replaces the difference of two times by seconds, if only its order (`is_key` of a sort) or its presence matters.
 pub(in crate::functions) fn in_seconds(expr: Expr, is_key: bool) -> EngineResult<Expr> {
     let between = |expr: &Expr| ends(expr).and_then(|_| seconds(expr));
     if is_key && let Some(seconds) = between(&expr) {
@@ -167,7 +166,7 @@ pub(in crate::functions) fn in_seconds(expr: Expr, is_key: bool) -> EngineResult
     expr.transform_down(of_presence).data()
 }
 
-/// Refuses the time between two times, where more is asked of it.
+/// Refuses the difference of two times in other uses.
 ///
 /// # Errors
 /// `42883`, with what to write.

@@ -54,7 +54,7 @@ enum PatternPart {
     Half,
 }
 
-/// The parts by their words in capitals. Of two that begin alike the longer one stands first.
+/// The parts by their names in upper case. If one is a prefix of another, the longer one comes first.
 const PARTS: &[(&str, PatternPart)] = &[
     ("YYYY", PatternPart::Number(|at| era(at.year()), 4)),
     ("YY", PatternPart::Number(|at| era(at.year()) % 100, 2)),
@@ -102,7 +102,7 @@ pub(crate) fn to_char() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(ToChar { signature: Signature::user_defined(Volatility::Immutable) }))
 }
 
-/// The pieces of `pattern`; `None` where it has one that is not there.
+/// Splits `pattern` into its pieces; `None` if it has an unsupported one.
 fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut rest = pattern;
@@ -220,7 +220,7 @@ impl ScalarUDFImpl for ToChar {
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         match types {
-            // What it does not take is left as it is, and refused with its type.
+            // Other types are left as they are, and refused under their name.
             [of, _] => Ok(vec![written(of).unwrap_or_else(|_| of.clone()), ArrowType::Utf8]),
             _ => exec_err!("to_char takes a value and a pattern"),
         }
@@ -236,7 +236,7 @@ impl ScalarUDFImpl for ToChar {
             return Err(no_pattern("is not a literal"));
         };
         let array = value.to_array(args.number_rows)?;
-        // An empty pattern writes nothing, and that is NULL.
+        // An empty pattern results in NULL.
         let Some(pattern) = pattern.try_as_str().flatten().filter(|pattern| !pattern.is_empty()) else {
             return Ok(ColumnarValue::Array(Arc::new(StringArray::new_null(array.len()))));
         };

@@ -1,4 +1,4 @@
-//! Dates, times and what is computed with them.
+//! Dates, times and arithmetic with them.
 
 pub(crate) mod calendar;
 pub(crate) mod date_arithmetic;

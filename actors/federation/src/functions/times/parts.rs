@@ -33,7 +33,7 @@ struct Extract {
     signature: Signature,
 }
 
-/// What is taken of a date or a time.
+/// A field of a date or a time.
 enum DateField {
     Whole(DatePart),
     /// The seconds of the minute in units of so many microseconds, with so many digits behind the point.
@@ -87,7 +87,7 @@ impl DateField {
                 let is_year = matches!(part, DatePart::Year | DatePart::YearISO);
                 let numbers = date_part(array.as_ref(), *part)?;
                 numbers.as_primitive::<Int32Type>().unary::<_, Decimal128Type>(|of| {
-                    // There is no year 0: PostgreSQL counts the years before the first one from -1.
+                    // There is no year 0: PostgreSQL counts the years BC from -1.
                     i128::from(of) + from_monday - i128::from(is_year && of <= 0)
                 })
             }
@@ -120,7 +120,7 @@ fn part(name: Option<&ScalarValue>, of: &ArrowType) -> EngineResult<DateField> {
     })
 }
 
-/// The type that the part is taken of: a text is none.
+/// Returns the type that the field is taken of; texts are not allowed.
 fn taken_of(type_: &ArrowType) -> EngineResult<ArrowType> {
     match type_ {
         ArrowType::Date32 => Ok(ArrowType::Date32),
@@ -143,7 +143,7 @@ impl ScalarUDFImpl for Extract {
 
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         match types {
-            // What it does not take is left as it is, and refused with its type.
+            // Other types are left as they are, and refused under their name.
             [_, of] => Ok(vec![ArrowType::Utf8, taken_of(of).unwrap_or_else(|_| of.clone())]),
             _ => exec_err!("EXTRACT takes a part and a value"),
         }

@@ -47,14 +47,14 @@ const DAY: i64 = 24 * 3600 * SECOND;
 /// The first timestamp that PostgreSQL has, `4714-11-24 BC` (`MIN_TIMESTAMP`).
 const FIRST: i64 = -2_440_588 * DAY;
 
-/// What is left of a time.
+/// The precision that a time is truncated to.
 #[derive(Clone, Copy)]
 enum Unit {
     /// A multiple of so many microseconds, within a day.
     Microseconds(i64),
     Week,
     Months(i64),
-    /// So many years, of which the first one is this.
+    /// A number of years, and the first year of such a period.
     Years(i64, i64),
 }
 

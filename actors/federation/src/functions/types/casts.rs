@@ -1,5 +1,5 @@
-//! Casts as PostgreSQL has them, where the engine's own differ: which there are, what values look like as text, and how
-//! they are rounded.
+//! Casts with PostgreSQL's semantics where the engine's differ: which casts exist, the text form of values, and
+//! rounding.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -29,13 +29,13 @@ use portico_core::reply::Cell;
 const DOUBLE_DIGITS: usize = 15;
 const REAL_DIGITS: usize = 6;
 
-/// What PostgreSQL would do in the place of a cast of the engine.
+/// Returns PostgreSQL's equivalent of a cast of the engine.
 ///
 /// # Errors
-/// `42846` for what it casts to nothing.
+/// `42846` for a cast that PostgreSQL does not have.
 pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineResult<Expr> {
     let to = microseconds(field.data_type());
-    // What has no type is the coercion's to refuse.
+    // An expression without a type is refused by the coercion.
     let Ok(from) = expr.get_type(schema) else { return Ok(Expr::Cast(Cast { expr: Box::new(expr), field })) };
     if is_interval(&from) {
         return not_impl_err!("cast an interval to {}", type_name(&to));
@@ -48,7 +48,7 @@ pub(crate) fn exact(expr: Expr, field: FieldRef, schema: &DFSchema) -> EngineRes
     }
     Ok(match (source, target) {
         (source, TypeCategory::Text) if source.has_own_text() => to_type(TEXT.call(vec![expr]), to),
-        // The engine cuts what is behind the point.
+        // The engine truncates the fraction.
         (TypeCategory::Decimal, TypeCategory::SmallInt | TypeCategory::Integer | TypeCategory::BigInt) => {
             to_type(kept(expr, ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 0)), to)
         }
@@ -101,13 +101,13 @@ fn narrows(from: &ArrowType, to: &ArrowType) -> bool {
     }
 }
 
-/// A cast that the engine must not take for none: it compares what is cast with a literal of the other type.
+/// A cast that the engine must not optimise away: it would compare the operand with a literal of the other type.
 fn kept(expr: Expr, to: ArrowType) -> Expr {
     let cast = to_type(expr, to.clone());
     Conversion::function("kept", to, |array| Ok(Arc::clone(array))).call(vec![cast])
 }
 
-/// The text of a value that is compared by rules of its own: the text is compared as what it is.
+/// The text of a value with comparison rules of its own, to be compared as plain text.
 pub(crate) fn plain_text(expr: Expr) -> Expr {
     TEXT.call(vec![expr])
 }
@@ -118,7 +118,7 @@ pub(crate) fn to_float(exact: Expr, to: &ArrowType) -> Expr {
     if *to == ArrowType::Float32 { NARROWED.call(vec![nearest]) } else { nearest }
 }
 
-/// The same values, of which exact numbers are the nearest floats.
+/// Converts exact numbers to the nearest floats.
 pub(in crate::functions) fn to_floats(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
     let float = |expr: Expr| {
         let is_decimal = expr.get_type(schema)?.is_decimal();
@@ -132,8 +132,8 @@ pub(crate) fn apart(truth: Expr) -> Expr {
     Conversion::function("apart", ArrowType::Boolean, |array| Ok(Arc::clone(array))).call(vec![truth])
 }
 
-/// Literals beside what is no text are of its type, as a cast makes them: to the engine they are texts, or make texts of the
-/// others.
+/// Converts literals beside values that are not text to their type, as a cast does: the engine treats them as
+/// texts, or makes the others texts.
 pub(crate) fn literals_beside(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
     let is_text = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if value.data_type().is_string());
     if !exprs.iter().any(is_text) {
@@ -151,12 +151,12 @@ pub(in crate::functions) fn literal_as(literal: Expr, type_: &ArrowType) -> Engi
     {
         return Ok(Expr::Literal(number, metadata.clone()));
     }
-    // Only what has no digits of its own, such as an exponent.
+    // Only numbers without fixed digits, such as those with an exponent.
     let type_ = if type_.is_decimal() { ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 10) } else { type_.clone() };
     exact(literal, Arc::new(Field::new("literal", type_, true)), &DFSchema::empty())
 }
 
-/// The type of a literal beside values of these types, where it is no text.
+/// Returns the type of a literal beside values of these types, unless it is text.
 pub(in crate::functions) fn type_of_literal(others: &[ArrowType]) -> Option<ArrowType> {
     let mut known = others.iter().filter(|of| !of.is_null());
     let first = known.clone().next()?;
@@ -183,7 +183,7 @@ fn octets(text: &str) -> EngineResult<Vec<u8>> {
     })
 }
 
-/// Microseconds are what PostgreSQL counts in; nanoseconds of 64 bits end in the year 2262.
+/// PostgreSQL counts in microseconds; 64-bit nanoseconds end in the year 2262.
 fn microseconds(type_: &ArrowType) -> ArrowType {
     match type_ {
         ArrowType::Timestamp(TimeUnit::Nanosecond, zone) => ArrowType::Timestamp(TimeUnit::Microsecond, zone.clone()),
@@ -192,10 +192,10 @@ fn microseconds(type_: &ArrowType) -> ArrowType {
     }
 }
 
-/// The text that a value is cast to.
+/// Returns the text that a value is cast to.
 ///
 /// # Errors
-/// `42846` for what it casts to nothing.
+/// `42846` for a cast that PostgreSQL does not have.
 pub(crate) fn as_text(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
     if expr.get_type(schema).is_ok_and(|type_| type_ == ArrowType::Utf8) {
         return Ok(expr);
@@ -203,8 +203,8 @@ pub(crate) fn as_text(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
     exact(expr, Arc::new(Field::new("text", ArrowType::Utf8, true)), schema)
 }
 
-/// The text of a value as its type's output function writes it, which is what `concat` takes. A boolean's is not its
-/// cast.
+/// Returns the text of a value as its type's output function writes it, which `concat` uses. For a boolean it
+/// differs from the cast.
 pub(crate) fn shown(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
     match expr.get_type(schema).ok().as_ref().and_then(TypeCategory::from_type) {
         None | Some(TypeCategory::Text) => Ok(expr),
@@ -213,7 +213,7 @@ pub(crate) fn shown(expr: Expr, schema: &DFSchema) -> EngineResult<Expr> {
     }
 }
 
-/// The texts of all values of `array`, as `type::text` gives them.
+/// Returns the texts of all values of `array`, as `type::text` does.
 fn texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
     match TypeCategory::from_type(array.data_type()) {
         Some(category) if category.has_own_text() => {
@@ -259,7 +259,7 @@ impl ScalarUDFImpl for Conversion {
         self.name
     }
 
-    /// The engine calls a cast by what is cast: two to other types would be one.
+    /// The engine names a cast after its operand: two casts to different types would be confused.
     fn schema_name(&self, args: &[Expr]) -> EngineResult<String> {
         let args: Vec<String> = args.iter().map(|of| of.schema_name().to_string()).collect();
         Ok(format!("{}({})::{}", self.name, args.join(", "), self.to))
@@ -304,7 +304,7 @@ fn moment(text: &str) -> String {
     let text = text.replace('T', " ");
     match text.split_once('-').map(|(year, rest)| (year.parse::<i64>(), rest)) {
         Some((Ok(0), rest)) => format!("0001-{rest}{zone} BC"),
-        // The year of a negative one stands behind its sign.
+        // The year of a negative one follows its sign.
         Some((Err(_), rest)) => {
             match rest.split_once('-').and_then(|(year, rest)| Some((year.parse::<i64>().ok()?, rest))) {
                 Some((year, rest)) => format!("{:04}-{rest}{zone} BC", year + 1),
@@ -371,7 +371,7 @@ fn parts(scientific: &str) -> (&str, i32) {
     (mantissa, exponent.parse().unwrap_or(0))
 }
 
-/// Floats of half the width; what they cannot hold is refused.
+/// Converts to single precision; overflow is refused.
 fn narrowed(array: &ArrayRef) -> EngineResult<ArrayRef> {
     let narrow = |value: f64| {
         #[expect(clippy::cast_possible_truncation, reason = "what it loses is looked at")]

@@ -44,7 +44,7 @@ impl TypeCategory {
         })
     }
 
-    /// Whether PostgreSQL's text of its values is another one than the engine's.
+    /// Returns true if PostgreSQL's text of its values differs from the engine's.
     pub(in crate::functions) const fn has_own_text(self) -> bool {
         matches!(
             self,
@@ -92,7 +92,7 @@ impl TypeCategory {
     }
 }
 
-/// The type of instants, in UTC where they have a zone. Microseconds are what PostgreSQL counts in.
+/// Returns the type of timestamps, in UTC if they have a zone. PostgreSQL counts in microseconds.
 pub(in crate::functions) fn instant(is_zoned: bool) -> ArrowType {
     ArrowType::Timestamp(TimeUnit::Microsecond, is_zoned.then(|| "UTC".into()))
 }
@@ -102,7 +102,7 @@ pub(crate) fn is_interval(type_: &ArrowType) -> bool {
     matches!(type_, ArrowType::Interval(_) | ArrowType::Duration(_))
 }
 
-/// What PostgreSQL calls a type of the engine.
+/// Returns PostgreSQL's name for a type of the engine.
 pub(crate) fn type_name(type_: &ArrowType) -> String {
     match TypeCategory::from_type(type_) {
         Some(class) => class.name().to_owned(),
@@ -118,7 +118,7 @@ pub(in crate::functions) fn no_cast(from: TypeCategory, to: TypeCategory) -> Dat
     external(Error::new(Kind::Rejected, message).sqlstate("42846"))
 }
 
-/// Refuses values of which some are numbers, and some dates or times: to the engine a date is a number of days.
+/// Refuses to mix numbers with dates or times: the engine treats a date as a number of days.
 pub(crate) fn admit_together<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Result<()> {
     let is = |category: fn(TypeCategory) -> bool| {
         types.clone().find(|type_| TypeCategory::from_type(type_).is_some_and(category)).map(type_name)
@@ -133,7 +133,7 @@ pub(crate) fn admit_together<'a>(types: impl Iterator<Item = &'a ArrowType> + Cl
     }
 }
 
-/// What to write where a function takes floats of double precision.
+/// The hint for functions of double precision.
 pub(crate) const AS_DOUBLE: &str = "write CAST(… AS double precision) around its argument";
 
 /// The refusal of a function for values of these types.

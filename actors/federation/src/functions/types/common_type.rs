@@ -52,7 +52,7 @@ pub(in crate::functions) fn alike<const N: usize>(
     same.try_into().or_else(|_| not_impl_err!("compare another number of values than two"))
 }
 
-/// Values of one type, of which one is answered.
+/// Gives the values, one of which is returned, a common type.
 pub(in crate::functions) fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> EngineResult<Vec<Expr>> {
     let exprs = casts::literals_beside(exprs, schema)?;
     admit_texts(&exprs.iter().filter_map(|expr| expr.get_type(schema).ok()).collect::<Vec<_>>())?;
@@ -69,7 +69,7 @@ pub(in crate::functions) fn answered(exprs: Vec<Expr>, schema: &DFSchema) -> Eng
     })
 }
 
-/// Refuses texts beside what is none: to the engine all of them become texts.
+/// Refuses texts beside other types: the engine would convert all to text.
 pub(in crate::functions) fn admit_texts(types: &[ArrowType]) -> EngineResult<()> {
     let find = |is_text: bool| {
         types.iter().find(|of| (TypeCategory::from_type(of) == Some(TypeCategory::Text)) == is_text && !of.is_null())
@@ -83,7 +83,7 @@ pub(in crate::functions) fn admit_texts(types: &[ArrowType]) -> EngineResult<()>
     }
 }
 
-/// What becomes of values that are to be of one type.
+/// How values of a common type are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::functions) enum Use {
     Compared,

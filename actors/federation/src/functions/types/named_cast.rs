@@ -1,4 +1,4 @@
-//! A cast with a name of its own. The engine calls a cast by what is cast, and takes two of one value for the same column.
+//! A cast with a name of its own. The engine names a cast after its operand, and confuses two casts of one value.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
 
 use crate::functions::delegation::own_signature;
 
-/// What it is called: nothing that a statement can call, and nothing that is shown.
+/// The function's name, which no statement can call, and which is never shown.
 pub(crate) const NAME: &str = "\u{1}cast";
 
 /// The function.

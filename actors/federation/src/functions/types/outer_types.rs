@@ -1,5 +1,5 @@
-//! The types of columns that a subquery has from the query around it. The engine writes them down when it reads the
-//! subquery, and gives the query around it other ones later: an integer beside an exact number becomes one.
+//! The types of outer columns in a correlated subquery. The engine records them when it reads the subquery, and
+//! changes those of the outer query later: an integer beside a decimal becomes one.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 
-/// Has subqueries go by the types that the engine's coercion has given to the query around them. It comes behind that.
+/// Updates subqueries to the types that the engine's coercion has given the outer query. Runs after the coercion.
 #[derive(Debug)]
 pub(crate) struct OuterTypes;
 

@@ -1,5 +1,5 @@
-//! `char(n)` beside other texts of which one is answered. PostgreSQL takes the first that is no bare literal for the type of
-//! all, and to `char(n)` alone blanks at the end of a text are nothing.
+//! `char(n)` among texts one of which is returned. In PostgreSQL the first value that is not a bare literal
+//! determines the type, and trailing blanks are insignificant only for `char(n)`.
 
 use datafusion::common::{DFSchema, Result};
 use datafusion::functions::string::rtrim;
@@ -19,7 +19,8 @@ pub(in crate::functions) fn of_one_type(exprs: Vec<Expr>, schema: &DFSchema) -> 
     exprs.into_iter().zip(texts).map(one).collect()
 }
 
-/// Whether all of them are padded: the first one is that is no bare literal; `None` where none is.
+/// Returns whether the result is padded: if the first value that is not a bare literal is; `None` if none is
+/// padded.
 pub(in crate::functions) fn is_padded(texts: &[Text]) -> Option<bool> {
     texts.iter().any(|(how, _)| is_padding(*how)).then_some(())?;
     Some(texts.iter().find(|(_, is_literal)| !is_literal).is_some_and(|(how, _)| is_padding(*how)))
@@ -37,7 +38,7 @@ pub(in crate::functions) fn is_literal(expr: &Expr) -> bool {
     }
 }
 
-/// The text without blanks at its end where all `are_padded`; else as a text to which they are something.
+/// Returns the text without trailing blanks if all `are_padded`; otherwise as a text with significant blanks.
 pub(in crate::functions) fn as_text(expr: Expr, how: Comparison, are_padded: bool, schema: &DFSchema) -> Result<Expr> {
     Ok(match (is_padding(how), are_padded) {
         (true, false) => plain_text(expr),

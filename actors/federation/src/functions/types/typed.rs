@@ -1,5 +1,5 @@
-//! The engine's functions of texts and times, with the types of arguments that PostgreSQL's have: the engine takes
-//! others too, and refuses some of these with words of its own.
+//! The engine's functions of texts and times with PostgreSQL's argument types: the engine accepts other types too,
+//! and refuses some of these with errors of its own.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::functions::regular;
 use crate::functions::types::categories::no_function;
 use crate::plan::comparison;
 
-/// What an argument is.
+/// The type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Takes {
     Text,
-    /// A whole number; a bigint too, which is what the engine has of some of PostgreSQL's integers.
+    /// A whole number; also bigint, which the engine uses for some of PostgreSQL's integers.
     Integer,
     Number,
 }
@@ -31,7 +31,7 @@ impl Takes {
             }
     }
 
-    /// What the engine's function is given.
+    /// Returns the type that the engine's function gets.
     fn given(self, of: &ArrowType) -> ArrowType {
         match self {
             Self::Text => ArrowType::Utf8,
@@ -83,7 +83,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|(name, ..)| *name)
 }
 
-/// The function with the types of PostgreSQL's; itself, if it is none of them.
+/// Gives the function PostgreSQL's argument types; returns other functions unchanged.
 pub(crate) fn typed(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     match arguments(inner.name()) {
         Some((takes, needed)) => {
@@ -94,7 +94,7 @@ pub(crate) fn typed(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     }
 }
 
-/// Refuses a call with values that only the engine has as texts.
+/// Refuses a call with values that are texts only in the engine.
 ///
 /// # Errors
 /// `42883`, with what to write.
@@ -132,7 +132,7 @@ impl ScalarUDFImpl for Typed {
 
     own_signature!();
 
-    /// What it does not take is left as it is, and refused with its type.
+    /// Other types are left as they are, and refused under their name.
     fn coerce_types(&self, types: &[ArrowType]) -> EngineResult<Vec<ArrowType>> {
         if !self.fits(types.len()) {
             return Ok(types.to_vec());

@@ -1,6 +1,6 @@
-//! What the columns of a select list are called: as PostgreSQL calls them, where the statement does not say it. The engine
-//! calls them by their expressions, and wants each name once; so what bears the name of another one is marked, and
-//! whoever is told of it is told the name alone.
+//! The names of the columns of a select list: PostgreSQL's, if the statement does not name them. The engine names
+//! columns after their expressions, and requires unique names; so a duplicate name gets a mark, which is removed
+//! from the result.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -13,13 +13,13 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::plan::text::syntax::selects;
 
-/// Stands between a name and the number that tells it from others. PostgreSQL takes it in no name that is not quoted.
+/// Separates a name from the number that makes it unique. PostgreSQL allows it only in quoted names.
 pub(crate) const MARK: char = '\u{1}';
 
-/// PostgreSQL's name of a column that has none.
+/// PostgreSQL's name of a column without one.
 const NAMELESS: &str = "?column?";
 
-/// Gives the columns of all select lists their names.
+/// Names the columns of all select lists.
 pub(crate) fn name(statement: &mut Statement) {
     let _ = statement.visit(&mut Naming { depth: 0 });
 }
@@ -51,10 +51,10 @@ impl VisitorMut for Naming {
         ControlFlow::Continue(())
     }
 
-    // What is inside has its names already: a subquery in a list gives its own.
+    // The inner lists have their names already: a subquery in a list provides its own.
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         self.depth -= 1;
-        // Nobody but its reader names what the outermost query answers.
+        // The names of the outermost query's columns are used only in the result.
         let said_in_full = if self.depth == 0 { named_in_full(query.order_by.as_ref()) } else { Vec::new() };
         let is_alone = matches!(*query.body, SetExpr::Select(_));
         let is_ordered = query.order_by.is_some();
@@ -74,8 +74,8 @@ impl VisitorMut for Naming {
     }
 }
 
-/// The columns that rows are ordered by and that are said with their tables. To the engine it is ambiguous which one is meant
-/// where the list gives their name to another value.
+/// Returns the qualified columns that rows are ordered by. They are ambiguous for the engine if the list gives
+/// their name to another value.
 fn named_in_full(order: Option<&OrderBy>) -> Vec<String> {
     let mut names = Vec::new();
     let Some(OrderBy { kind: OrderByKind::Expressions(order), .. }) = order else { return names };
@@ -90,13 +90,13 @@ fn named_in_full(order: Option<&OrderBy>) -> Vec<String> {
     names
 }
 
-/// What a column of a list is called, and whether it is so after a column that it is made of.
+/// The name of a column in a list, and whether it is derived from a column.
 struct Label {
     name: String,
     is_columns: bool,
 }
 
-/// Puts names in where there are none, and marks where there would be two of one.
+/// Adds missing names, and marks duplicates.
 fn rename(list: &mut [SelectItem], is_ordered: bool, said_in_full: &[String]) {
     let labels: Vec<Option<Label>> = list.iter().map(label).collect();
     let has_wildcard =
@@ -136,7 +136,7 @@ fn rename(list: &mut [SelectItem], is_ordered: bool, said_in_full: &[String]) {
     }
 }
 
-/// Has what a list is ordered by say the column of it that PostgreSQL takes it for.
+/// Replaces an expression that a list is ordered by with the column of the list that PostgreSQL takes it for.
 fn refer(by: &mut Expr, before: &[SelectItem], list: &[SelectItem], is_alone: bool) {
     let meant = if let Expr::Identifier(ident) = by {
         let wanted = folded(ident);
@@ -166,7 +166,7 @@ const fn is_column(expr: &Expr) -> bool {
     matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
 }
 
-/// Whether a wildcard stands for this column too.
+/// Returns true if a wildcard includes this column too.
 fn covers(item: &SelectItem, column: &Expr) -> bool {
     match (item, column) {
         (SelectItem::Wildcard(_), _) => true,
@@ -178,7 +178,7 @@ fn covers(item: &SelectItem, column: &Expr) -> bool {
     }
 }
 
-/// Whether the engine tells a column from what another item of the list is: they are of two tables.
+/// Returns true if the engine distinguishes a column from another item of the list: they are of two tables.
 fn is_apart(column: &Expr, other: &SelectItem) -> bool {
     let (Some(named), _) = label_of(column) else { return true };
     if label(other).is_none_or(|label| label.name != named) {
@@ -201,13 +201,13 @@ fn label(item: &SelectItem) -> Option<Label> {
     }
 }
 
-/// What PostgreSQL calls the column of an expression, if anything (`FigureColname`), and whether after a column.
+/// Returns PostgreSQL's name for the column of an expression (`FigureColname`), and whether it is a column's name.
 fn label_of(expr: &Expr) -> (Option<String>, bool) {
     let (name, strength) = figured(expr);
     (name, strength == Strength::Column)
 }
 
-/// How much a name says: that of a type or of CASE gives way to one that is inside.
+/// The strength of a name: that of a type or of CASE yields to one inside.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strength {
     None,

@@ -1,4 +1,4 @@
-//! What columns are called, and where they come from.
+//! The names of columns, and their origin.
 
 pub(crate) mod labels;
 pub(crate) mod origin;

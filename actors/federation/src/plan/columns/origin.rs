@@ -1,4 +1,4 @@
-//! Where a column of a result comes from. Each field of a table has a mark of it.
+//! The origin of a result's column. Each field of a table has a mark of it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ const KEY: &str = "portico.origin";
 pub(crate) struct Origin {
     /// As its source describes it.
     pub(crate) column: Column,
-    /// Whether it is an exact number without a bound, whose digits are text.
+    /// Whether it is an unbounded exact number, whose digits are kept as text.
     pub(crate) unbounded: bool,
     /// Whether its text is filled up with blanks.
     pub(crate) padded: bool,
@@ -37,7 +37,7 @@ impl Origins {
         origins.len() - 1
     }
 
-    /// The one that `field` is marked with.
+    /// Returns the origin that `field` is marked with.
     pub(crate) fn get(&self, field: &Field) -> Option<Origin> {
         let mark: usize = field.metadata().get(KEY)?.parse().ok()?;
         lock(&self.0).get(mark).cloned()
@@ -51,8 +51,8 @@ pub(crate) fn mark(field: Field, mark: usize, comparison: Comparison) -> Field {
     field.with_metadata(metadata)
 }
 
-/// The marks of the column at `place` of what `plan` answers, where a table hands it on as it is. The engine's own
-/// account of it keeps them for casts, and those of one side for unions.
+/// Returns the marks of the column at `place` of the result of `plan`, if a table passes it on unchanged. The
+/// engine's own schema keeps them for casts, and those of one side for unions.
 pub(crate) fn marks(plan: &LogicalPlan, place: usize) -> HashMap<String, String> {
     let handed_on = |expr: Option<&Expr>, input: &LogicalPlan| match expr.map(|expr| expr.clone().unalias_nested().data)
     {

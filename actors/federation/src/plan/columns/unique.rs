@@ -1,5 +1,5 @@
-//! Gives the columns of joined tables names that no two of them have. Where the engine makes a plan that runs, it looks
-//! for the column that a condition means by its name alone, without the table's: two columns `id` would be taken for one.
+//! Gives the columns of joined tables unique names. In physical planning the engine looks up the column of a
+//! condition by its bare name, without the table: two columns `id` would be confused.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use datafusion::common::{Column, DFSchema, Result as EngineResult};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection, Subquery};
 
-/// The same plan, whose columns have other names where two sides of a join had the same one. Their places are the same.
+/// Renames columns if two sides of a join have the same name. Their positions are unchanged.
 pub(crate) fn names(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
     rename(plan, &mut 0, false)
 }
 
-/// The same plan, in whose subqueries columns have names of their own: the engine puts them side by side with those of the
-/// query around them, and there looks for the column that a condition means by its name alone too.
+/// Renames columns in subqueries: the engine puts them beside those of the outer query, and looks up the column of
+/// a condition by its bare name there as well.
 pub(crate) fn names_in_subqueries(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
     let mut fresh = 0;
     plan.transform_down(|node| match node {
@@ -27,7 +27,7 @@ pub(crate) fn names_in_subqueries(plan: LogicalPlan) -> EngineResult<LogicalPlan
     .data()
 }
 
-/// Renames columns of which the plan joins two of one name; where `are_all`, each one of each table.
+/// Renames columns if the plan joins two of one name; with `are_all`, every column of every table.
 fn rename(plan: LogicalPlan, fresh: &mut usize, are_all: bool) -> EngineResult<LogicalPlan> {
     let before: Vec<_> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
     let plan = plan.map_children(|child| rename(child, fresh, are_all).map(Transformed::yes)).data()?;
@@ -129,8 +129,8 @@ fn subqueries(expr: Expr, fresh: &mut usize) -> EngineResult<Transformed<Expr>> 
     })
 }
 
-/// The subquery of IN, whose list has a name of its own where the query speaks of the one around it: the engine adds the
-/// columns of its conditions to the list, and casts the listed one under its own name.
+/// Names the list of an IN subquery if it is correlated: the engine adds the columns of its conditions to the list,
+/// and casts the listed one under its own name.
 fn listed_apart(of: Subquery, fresh: &mut usize) -> EngineResult<Subquery> {
     let LogicalPlan::Projection(list) = of.subquery.as_ref() else { return Ok(of) };
     if of.outer_ref_columns.is_empty() {
@@ -144,7 +144,7 @@ fn listed_apart(of: Subquery, fresh: &mut usize) -> EngineResult<Subquery> {
     Ok(Subquery { subquery: Arc::new(LogicalPlan::Projection(list)), ..of })
 }
 
-/// The subquery with names of its own. What is called by its columns' names keeps these.
+/// Renames the columns of a subquery. Names that the subquery is addressed by are kept.
 fn apart_from_outer(of: Subquery, are_kept: bool, fresh: &mut usize) -> EngineResult<Subquery> {
     let Subquery { subquery, outer_ref_columns, spans } = of;
     let schema = Arc::clone(subquery.schema());
@@ -159,8 +159,8 @@ fn apart_from_outer(of: Subquery, are_kept: bool, fresh: &mut usize) -> EngineRe
     Ok(Subquery { subquery: Arc::new(renamed), outer_ref_columns, spans })
 }
 
-/// Whether the query answers with a column by a name that another one of its tables' columns has. The engine adds those that
-/// its conditions speak of to what it answers with, and then looks for them by that name.
+/// Returns true if the query returns a column under the name of another column of its tables. The engine adds the
+/// columns of its conditions to the result, and then looks them up by that name.
 fn has_misleading_name(query: &LogicalPlan) -> EngineResult<bool> {
     let mut names: HashMap<String, usize> = HashMap::new();
     query.apply(|node| {
@@ -178,7 +178,7 @@ fn has_misleading_name(query: &LogicalPlan) -> EngineResult<bool> {
     }))
 }
 
-/// The right side of the join, with other names for columns whose names the left side has too.
+/// Returns the right side of the join, renaming columns whose names the left side has too.
 fn apart(join: &Join, fresh: &mut usize) -> EngineResult<Arc<LogicalPlan>> {
     let mut taken: HashSet<String> = join.left.schema().fields().iter().map(|field| field.name().clone()).collect();
     let mut is_apart = true;

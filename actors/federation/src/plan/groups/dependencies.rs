@@ -1,6 +1,6 @@
-//! What determines what among the columns of groups. Where groups are made of joined groups by a key of these and by other
-//! columns, the engine takes the key for one of the new groups too: it leaves the other columns out, or takes a join on the
-//! key for one that finds a row once.
+//! Functional dependencies among group columns. If groups are made of joined groups by their key and further
+//! columns, the engine takes the key for one of the new groups too: it drops the other columns, or assumes that a
+//! join on the key finds each row once.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecu
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan, Projection};
 
-/// The same plan, whose groups the engine sees no such key in: it looks for keys by the names of their columns.
+/// Hides such keys from the engine, which looks for keys by the names of their columns.
 pub(crate) fn forgotten(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut is_misled = false;
     plan.apply_with_subqueries(|node| {
@@ -38,7 +38,7 @@ pub(crate) fn forgotten(plan: LogicalPlan) -> Result<LogicalPlan> {
     renamed.data()
 }
 
-/// The rows that the node makes groups of, and by what.
+/// Returns the rows that the node groups, and the group expressions.
 fn groups(node: &LogicalPlan) -> Option<(&Arc<LogicalPlan>, Vec<Expr>)> {
     match node {
         LogicalPlan::Aggregate(of) => Some((&of.input, of.group_expr.clone())),
@@ -49,7 +49,7 @@ fn groups(node: &LogicalPlan) -> Option<(&Arc<LogicalPlan>, Vec<Expr>)> {
     }
 }
 
-/// Whether a key of these rows is among what is grouped by, beside what it does not determine.
+/// Returns true if a key of these rows is among the group expressions, beside columns that it does not determine.
 fn has_misleading_key(rows: &DFSchema, group: &[Expr]) -> bool {
     if group.iter().any(|by| matches!(by, Expr::GroupingSet(_))) {
         return false;

@@ -7,13 +7,13 @@ use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::{Distinct, DistinctOn, ExprFunctionExt, LogicalPlan, LogicalPlanBuilder, col, lit};
 
-/// The column that counts the rows of a group; no name of a statement has such a sign.
+/// The column with a row's number in its group; names in statements cannot contain this character.
 const PLACE: &str = "\u{1}place";
 
-/// The plan whose rows are numbered within their groups, in their order.
+/// Rewrites DISTINCT ON by numbering the rows within their groups, in their order.
 ///
 /// # Errors
-/// What the engine says of the parts.
+/// The engine's errors for the parts.
 pub(crate) fn first_rows(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| match node {
         LogicalPlan::Distinct(Distinct::On(distinct)) => first(distinct).map(Transformed::yes),
@@ -25,7 +25,7 @@ pub(crate) fn first_rows(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
 fn first(DistinctOn { on_expr, select_expr, sort_expr, input, .. }: DistinctOn) -> EngineResult<LogicalPlan> {
     let order = sort_expr.unwrap_or_default();
     let place = row_number().partition_by(on_expr);
-    // An order of nothing is none to the engine.
+    // The engine does not accept an empty order.
     let place = if order.is_empty() { place } else { place.order_by(order.clone()) };
     let place = place.build()?.alias(PLACE);
     let rows =

@@ -11,10 +11,10 @@ use datafusion::logical_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, Projec
 use crate::external_error::external;
 use portico_core::error::{Error, Kind};
 
-/// The same plan, in which such values are computed before they are grouped.
+/// Computes the values of grouping sets before grouping.
 ///
 /// # Errors
-/// What the engine says of a plan that it made itself.
+/// The engine's errors for a plan that it made itself.
 pub(crate) fn of_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| match plan {
         LogicalPlan::Aggregate(grouped) => match computed(&grouped.group_expr)? {
@@ -26,10 +26,10 @@ pub(crate) fn of_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
     .data()
 }
 
-/// What is computed of what these sets are of, each value once, by the column that it becomes.
+/// Returns the computed values in these sets, each once, with the column that it becomes.
 ///
 /// # Errors
-/// `0A000` for a constant, which the engine takes for one in the rows of subtotals too.
+/// `0A000` for a constant, which the engine would also return in the rows of subtotals.
 fn computed(groups: &[Expr]) -> Result<HashMap<Expr, Column>> {
     let mut values = HashMap::new();
     for group in groups {
@@ -69,7 +69,7 @@ fn over_columns(grouped: Aggregate, values: HashMap<Expr, Column>) -> Result<Log
     columns.extend(values.into_iter().map(|(value, column)| value.alias(column.name)));
     let computed = LogicalPlan::Projection(Projection::try_new(columns, input)?);
     let grouped = Aggregate::try_new(Arc::new(computed), group_expr, aggr_expr)?;
-    // The number of a row's set is the engine's own; nothing above asks for it.
+    // The number of a row's set is internal to the engine; no node above uses it.
     let named = grouped.schema.columns().into_iter().zip(schema.iter());
     let named = named.filter(|(column, _)| column.name != Aggregate::INTERNAL_GROUPING_ID);
     let named = named.map(|(column, (of, field))| Expr::Column(column).alias_qualified(of.cloned(), field.name()));

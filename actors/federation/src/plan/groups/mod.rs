@@ -1,4 +1,4 @@
-//! Groups: what makes them, what determines what in them, and which values are one.
+//! Groups: group expressions, functional dependencies, and equal values.
 
 pub(crate) mod dependencies;
 pub(crate) mod distinct_on;

@@ -1,5 +1,5 @@
-//! Both zeros of floats are one value wherever rows are joined, grouped, ordered or numbered: the engine tells them
-//! apart by their bits.
+//! Makes both zeros of floats equal in joins, groups, orders and window functions: the engine distinguishes them by
+//! their bits.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, GroupingSet, Logi
 use crate::functions::aggregates::ordered_set;
 use crate::functions::numbers::doubles;
 
-/// The plan in which they are. To be called for what is left to the engine: sources do it by themselves.
+/// Rewrites the plan so that they are equal. For the engine's part only: sources do so themselves.
 pub(crate) fn as_one(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| keyed(plan)?.transform_data(listed)).data()
 }
 
-/// The node, whose keys are one where both are.
+/// Rewrites the keys of a node.
 fn keyed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     match plan {
         LogicalPlan::Sort(mut sort) => {
@@ -54,7 +54,7 @@ fn keyed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// The node, in whose lists of floats both are one.
+/// Rewrites the lists of floats in a node.
 fn listed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let mut has_list = false;
     plan.apply_expressions(|expr| {
@@ -122,7 +122,7 @@ fn one_each(exprs: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
     exprs.into_iter().map(|expr| doubles::with_one_zero(expr, schema)).collect()
 }
 
-/// A float under its own name, by which the columns of grouping sets are called.
+/// Returns a float under its own name, by which columns of grouping sets are addressed.
 fn named(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     if !expr.get_type(schema)?.is_floating() {
         return Ok(expr);

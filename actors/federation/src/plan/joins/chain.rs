@@ -1,4 +1,4 @@
-//! Chains of inner joins: taken apart into what is joined and by what, and put together in another order.
+//! Chains of inner joins: decomposed into relations and conditions, and joined in another order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use fixedbitset::FixedBitSet;
 
 /// Inner joins one above the other, taken apart.
 pub(super) struct Chain {
-    /// What is joined: tables, or any other relations.
+    /// The relations to join: tables or others.
     pub(super) items: Vec<LogicalPlan>,
     pub(super) pairs: Vec<[Side; 2]>,
     conditions: Vec<(Expr, Items)>,
-    /// What the columns are in the end.
+    /// The columns of the result.
     columns: Vec<Column>,
 }
 
@@ -37,7 +37,7 @@ impl Side {
     }
 }
 
-/// The order of a chain; `None` where it stays as it is.
+/// Reorders a chain; returns `None` to leave it as it is.
 pub(super) type Reordered<'a> = &'a dyn Fn(Chain) -> Result<Option<LogicalPlan>>;
 
 /// Some of the items, joined.
@@ -95,12 +95,12 @@ impl Chain {
         })
     }
 
-    /// Both joined by what they have in common, with the columns that are still needed.
+    /// Joins both by their common conditions, with the columns that are still needed.
     pub(super) fn join(&mut self, (left, of_left): Joined, (right, of_right): Joined) -> Result<Joined> {
         let of_both = &of_left | &of_right;
         let on = self.between(&of_left, &of_right).map(|(left, right)| (left.value.clone(), right.value.clone()));
         let on: Vec<(Expr, Expr)> = on.collect();
-        // What is looked at here is not looked at again.
+        // A condition that is checked here is not checked again.
         let (mut here, mut later) = (Vec::new(), Vec::new());
         for (condition, of) in std::mem::take(&mut self.conditions) {
             if of.is_subset(&of_both) { here.push(condition) } else { later.push((condition, of)) }
@@ -136,7 +136,7 @@ impl Chain {
         self.narrowed(LogicalPlan::Join(join)).map(|plan| (plan, of_both))
     }
 
-    /// The join without the columns that nothing above looks at.
+    /// Removes the columns that no node above uses.
     fn narrowed(&self, join: LogicalPlan) -> Result<LogicalPlan> {
         let mut needed: BTreeSet<&Column> = self.columns.iter().collect();
         needed.extend(self.conditions.iter().flat_map(|(condition, _)| condition.column_refs()));
@@ -156,21 +156,21 @@ impl Chain {
     }
 }
 
-/// The plan with each chain as `reordered` has it. Where that has no order for one, it stays, and what it joins is looked
-/// through.
+/// Reorders each chain in the plan with `reordered`. A chain without a new order stays, and its relations are
+/// searched.
 ///
 /// # Errors
-/// What the engine says of a plan that it made itself.
+/// The engine's errors for a plan that it made itself.
 pub(super) fn each(plan: LogicalPlan, reordered: Reordered<'_>) -> Result<LogicalPlan> {
     match Chain::from_plan(&plan).map(reordered) {
         Some(Ok(Some(plan))) => Ok(plan),
         Some(Ok(None)) => looked_through(plan, true, reordered),
-        // The names of a chain are those of its tables: some have one twice where columns in between are left out.
+        // A chain uses the names of its tables: some occur twice if columns in between are removed.
         Some(Err(_)) | None => looked_through(plan, false, reordered),
     }
 }
 
-/// The plan with what it is made of reordered; the parts of an `ordered` chain are not looked at as chains again.
+/// Reorders the inputs of a plan; the parts of an `ordered` chain are not treated as chains again.
 fn looked_through(plan: LogicalPlan, ordered: bool, reordered: Reordered<'_>) -> Result<LogicalPlan> {
     let inner = |child: LogicalPlan| {
         if ordered && (is_link(&child) || narrowing(&child).is_some()) {
@@ -183,7 +183,7 @@ fn looked_through(plan: LogicalPlan, ordered: bool, reordered: Reordered<'_>) ->
     plan.map_subqueries(|subquery| each(subquery, reordered).map(Transformed::yes)).data()
 }
 
-/// An inner join on equality, whose place in a chain means nothing.
+/// Returns an inner join on equality, whose position in a chain has no meaning.
 fn link(plan: &LogicalPlan) -> Option<&Join> {
     let LogicalPlan::Join(join) = plan else { return None };
     let is_plain = join.join_type == JoinType::Inner
@@ -193,7 +193,7 @@ fn link(plan: &LogicalPlan) -> Option<&Join> {
     (is_plain && !join.filter.as_ref().is_some_and(has_subqueries)).then_some(join)
 }
 
-/// Whether a subquery stands in `expr`.
+/// Returns true if `expr` contains a subquery.
 pub(in crate::plan) fn has_subqueries(expr: &Expr) -> bool {
     expr.exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_))))
         .unwrap_or(true)
@@ -204,7 +204,7 @@ pub(super) fn is_link(plan: &LogicalPlan) -> bool {
     link(plan).is_some()
 }
 
-/// What only leaves columns out between two joins.
+/// Returns a projection that only removes columns between two joins.
 fn narrowing(plan: &LogicalPlan) -> Option<&Projection> {
     let LogicalPlan::Projection(projection) = plan else { return None };
     let is_plain = projection.expr.iter().all(|expr| matches!(expr, Expr::Column(_)));

@@ -1,6 +1,6 @@
-//! Where rows are asked whether another table has a partner of theirs: `EXISTS`, `NOT EXISTS` and `IN` of a subquery.
-//! The engine asks so of what a join gives; a table whose own columns tell is asked before that, where one source has both
-//! tables and does it.
+//! Semi-joins and anti-joins: `EXISTS`, `NOT EXISTS` and `IN` with a subquery. The engine applies them to the
+//! result of a join; if only one table's columns matter, they are applied to that table before, provided that one
+//! source has both tables and supports it.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, Projection};
 use crate::plan::joins::chain::has_subqueries;
 use crate::plan::joins::sources::{IsDone, source};
 
-/// The same plan with such questions asked of the tables that they are about.
+/// Moves such joins to the tables that they are about.
 ///
 /// # Errors
-/// What the engine says of a plan that it made itself.
+/// The engine's errors for a plan that it made itself.
 pub(crate) fn at_their_tables(plan: LogicalPlan, is_done: IsDone<'_>) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
@@ -27,13 +27,14 @@ pub(crate) fn at_their_tables(plan: LogicalPlan, is_done: IsDone<'_>) -> Result<
     .data()
 }
 
-/// A join that only tells which rows of its left side there are.
+/// A join that only filters the rows of its left side.
 struct Question<'a> {
     join: &'a Join,
     /// The source of its right side.
     source: usize,
     is_done: IsDone<'a>,
-    /// What it looks at of the left side: as it names that, and as what is looked through does.
+    /// The columns of the left side that it uses: its names for them, and those of the node that it was moved
+    /// through.
     columns: Vec<(Column, Column)>,
 }
 
@@ -56,7 +57,7 @@ impl<'a> Question<'a> {
         (!columns.is_empty()).then_some(Self { join, source, is_done, columns })
     }
 
-    /// `plan` with the question asked of a table below its top; `None` where none of that source is the one.
+    /// Moves the join to a table below the top of `plan`; `None` if no table of that source fits.
     fn asked_below(&self, plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
         Ok(match plan {
             LogicalPlan::Join(join) => {
@@ -93,7 +94,7 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// `plan` with the question asked of it, or of what lies below.
+    /// Applies the join to `plan`, or to a node below.
     fn asked(&self, plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
         if !self.columns.iter().all(|(_, column)| plan.schema().has_column(column)) {
             return Ok(None);
@@ -135,7 +136,7 @@ impl<'a> Question<'a> {
         let columns = self.columns.iter().map(|(above, column)| {
             let place = projection.schema.maybe_index_of_column(column)?;
             let Expr::Column(below) = projection.expr.get(place)? else { return None };
-            // Such a name would be one of the other side's.
+            // Such a name would belong to the other side.
             (!self.join.right.schema().has_column(below)).then(|| (above.clone(), below.clone()))
         });
         Some(Self { columns: columns.collect::<Option<_>>()?, ..*self })

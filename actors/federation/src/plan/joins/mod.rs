@@ -1,4 +1,4 @@
-//! What is joined where, and in which order.
+//! The position and the order of joins.
 
 pub(super) mod chain;
 pub(super) mod exists;

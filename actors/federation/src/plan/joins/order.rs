@@ -1,8 +1,8 @@
-//! The order of joins. The engine joins tables as they are written; here a chain of inner joins begins with the side
-//! from which the fewest rows are expected, so that the keys that it finds narrow what the next source is asked for.
+//! The order of joins. The engine joins tables as written; here a chain of inner joins starts with the side with
+//! the fewest expected rows, so that the keys it finds narrow the query to the next source.
 //!
-//! Estimates come from the sources. Which side of one join is read first is the engine's to say; it says so by the same
-//! estimates, and by how many different values a key has, which the chain tells the leaves.
+//! Estimates come from the sources. Which side of a join is read first is decided by the engine, by the same
+//! estimates and by the number of distinct values of a key, which the chain passes to the leaves.
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{JoinType, Result};
@@ -12,15 +12,16 @@ use datafusion::logical_expr::LogicalPlan;
 use crate::plan::joins::chain::{self, Chain, Items, Side, is_link, only};
 use crate::run::leaf::LeafTable;
 
-/// Rows of a table that is read before a larger neighbour, to narrow that one by its keys too.
+/// The maximal number of rows of a table that is read before a larger neighbour, to narrow that one by its keys
+/// too.
 const MOST_READ_BEFORE: f64 = 20_000.0;
-/// Which part of its rows such a table has at most after its conditions: keys of a whole table narrow nothing.
+/// The maximal share of its rows that such a table has after its conditions: keys of a whole table narrow nothing.
 const MOST_SHARE: f64 = 0.9;
 
-/// The same plan with its chains of inner joins in the order of what is expected from each side.
+/// Orders the chains of inner joins by the expected rows of each side.
 ///
 /// # Errors
-/// What the engine says of a plan that it made itself.
+/// The engine's errors for a plan that it made itself.
 pub(crate) fn by_estimates(plan: LogicalPlan) -> Result<LogicalPlan> {
     chain::each(plan, &|chain| Estimated::new(chain).ordered())
 }
@@ -38,15 +39,15 @@ pub(crate) fn is_chosen(plan: &LogicalPlan) -> bool {
     joins > 1 && has_links
 }
 
-/// What is expected of an item of a chain.
+/// The estimate for a relation of a chain.
 struct Expected {
     /// How many rows.
     rows: Option<f64>,
-    /// Which part that is of what there is without its conditions.
+    /// The share of its rows that remain after its conditions.
     share: f64,
 }
 
-/// A chain, and what is expected of its items.
+/// A chain, and the estimates of its relations.
 struct Estimated {
     chain: Chain,
     expected: Vec<Expected>,
@@ -61,7 +62,7 @@ impl Estimated {
         Self { expected: expected.collect(), chain }
     }
 
-    /// The chain in its order; `None` where the order cannot be told, or is the engine's to choose: that of two.
+    /// Returns the chain in its order; `None` if there are no estimates, or the engine decides: for two relations.
     fn ordered(mut self) -> Result<Option<LogicalPlan>> {
         let Some(first) = self.smallest((0..self.expected.len()).filter(|at| self.expected[*at].rows.is_some())) else {
             return Ok(None);
@@ -90,7 +91,7 @@ impl Estimated {
         self.chain.finish(plan).map(Some)
     }
 
-    /// The one of these from which the fewest rows are expected; of those that are not estimated, the first written.
+    /// Returns the relation with the fewest expected rows; without estimates, the first written.
     fn smallest(&self, of: impl Iterator<Item = usize>) -> Option<usize> {
         of.min_by(|one, other| self.expected(*one).total_cmp(&self.expected(*other)))
     }
@@ -99,7 +100,7 @@ impl Estimated {
         self.expected[at].rows.unwrap_or(f64::INFINITY)
     }
 
-    /// What is joined next: first what does not multiply rows, and of that the smallest.
+    /// Returns the relation to join next: first those that do not multiply rows, and of these the smallest.
     fn next(&self, joined: &Items, left: &Items) -> Option<usize> {
         let connected = || left.ones().filter(|at| self.chain.between(joined, &only(*at)).next().is_some());
         let safe = self.smallest(connected().filter(|at| self.is_safe(joined, &only(*at))));
@@ -139,7 +140,7 @@ impl Estimated {
         Some((leaf(&self.chain.items[item])?, place))
     }
 
-    /// Where one side of an equality has each value once, the other one has no other values.
+    /// If one side of an equality has each value once, the other side has no other values.
     fn tell_distinct_values(&self) {
         for [left, right] in &self.chain.pairs {
             let (Some(left), Some(right)) = (self.key_of(left), self.key_of(right)) else { continue };
@@ -153,7 +154,7 @@ impl Estimated {
     }
 }
 
-/// The leaf that a relation is, under the projection that gives its columns their names.
+/// Returns the leaf of a relation, below the projection that names its columns.
 fn leaf(plan: &LogicalPlan) -> Option<&LeafTable> {
     let LogicalPlan::Projection(projection) = plan else { return None };
     let LogicalPlan::TableScan(scan) = projection.input.as_ref() else { return None };

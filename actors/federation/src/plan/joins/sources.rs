@@ -1,6 +1,6 @@
-//! Tables of one source, put beside each other in a chain of inner joins. The engine joins them as they are written, and a
-//! source does itself only what stands together: `customer JOIN orders JOIN lineitem` has two tables of one source that
-//! are no neighbours.
+//! Puts tables of one source together in a chain of inner joins. The engine joins them as written, and a source can
+//! only join neighbours: `customer JOIN orders JOIN lineitem` may have two tables of one source that are not
+//! neighbours.
 
 use datafusion::common::{JoinType, Result};
 use datafusion::datasource::source_as_provider;
@@ -12,10 +12,10 @@ use crate::tables::table::Table;
 /// Whether one source does all of a plan.
 pub(crate) type IsDone<'a> = &'a dyn Fn(&LogicalPlan) -> bool;
 
-/// The same plan with what one source can join put together.
+/// Puts relations together that one source can join.
 ///
 /// # Errors
-/// What the engine says of a plan that it made itself.
+/// The engine's errors for a plan that it made itself.
 pub(crate) fn together(plan: LogicalPlan, is_done: IsDone<'_>) -> Result<LogicalPlan> {
     chain::each(plan, &|chain| joined(chain, is_done))
 }
@@ -25,7 +25,7 @@ struct Group {
     plan: LogicalPlan,
     of: Items,
     source: Option<usize>,
-    /// The item each of whose rows the group has once at most.
+    /// The relation each of whose rows occurs at most once in the group.
     root: usize,
 }
 
@@ -61,7 +61,8 @@ fn joined(mut chain: Chain, is_done: IsDone<'_>) -> Result<Option<LogicalPlan>> 
     chain.finish(plan).map(Some)
 }
 
-/// Two groups of one source, the first one first, that have no more rows together than one of them: that one's root.
+/// Returns two groups of one source, the first one first, whose join has no more rows than one of them; and that
+/// one's root.
 fn mergeable(chain: &Chain, groups: &[Group]) -> Option<(usize, usize, usize)> {
     let is_key = |side: &Side, group: &Group| {
         let column = side.column.filter(|(item, _)| *item == group.root);

@@ -1,5 +1,5 @@
-//! What a statement comes to once its common table expressions stand in the places of their names, which is how the
-//! engine plans it: a few lines that each name the one before them twice would fill the memory before anything runs.
+//! Limits the size of a statement after its common table expressions were inlined, as the engine does: a few lines
+//! that each name the previous one twice would fill the memory before anything runs.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use portico_core::error::{Error, Kind, Result};
 
-/// Tables and subqueries that a statement comes to: the time that planning takes grows with the third power of them.
+/// The maximal number of tables and subqueries after inlining: planning time grows with its third power.
 const MOST_RELATIONS: usize = 200;
 /// Subqueries inside each other where values stand (`EXISTS`, `IN`, a value): each level doubles the time that planning
 /// takes.
@@ -18,19 +18,19 @@ const MOST_NESTED: usize = 12;
 /// Operators and calls inside each other, through all the queries that hand a column on. Of each that it walks over, the
 /// engine asks for the type and the name of all that is inside: the time grows with the third power of them.
 const MOST_DEEP: usize = 200;
-/// What all of them come to, each with the square of what is inside: two and a half of the deepest.
+/// The maximal sum of the squares of their sizes: two and a half of the deepest.
 const MOST_WORK: usize = 6_000_000;
-/// How often more than it is written the names and literals of an expression may be said, once what the engine says with a
-/// value more than once stands inside of the same: that doubles with each.
+/// The maximal factor by which the names and literals of an expression are repeated: the engine repeats some
+/// values, and with nesting the number doubles at each level.
 const MOST_REPEATED: usize = 4_000;
 /// Constants in a list that the engine says one by one.
 const MOST_ALTERNATIVES: usize = 3;
 /// Columns of one of them.
 const MOST_COLUMNS: usize = 100_000;
-/// Elements of a CUBE, as many as PostgreSQL takes: each of them doubles what is grouped by.
+/// The maximal number of elements of a CUBE, as in PostgreSQL: each of them doubles the grouping sets.
 const MOST_IN_CUBE: usize = 12;
 
-/// Refuses a statement that comes to more than is planned; `widest` is how many columns its widest table has.
+/// Refuses a statement beyond the limits; `widest` is the number of columns of its widest table.
 ///
 /// # Errors
 /// [`Kind::TooLarge`].
@@ -63,7 +63,7 @@ pub(crate) fn check_size(statement: &Statement, widest: usize) -> Result<()> {
     }
 }
 
-/// How much a query comes to, at most.
+/// The size of a query after inlining: an upper bound.
 #[derive(Clone, Copy, Default)]
 struct Size {
     relations: usize,
@@ -71,9 +71,9 @@ struct Size {
     nested: usize,
     /// Operators and calls inside each other.
     deep: usize,
-    /// The squares of what is inside each of them, summed.
+    /// The sum of the squares of the sizes inside.
     work: usize,
-    /// How often more than it is written what it is made of is said, in the expression of which most is.
+    /// The largest number of repetitions in an expression.
     repeated: usize,
 }
 
@@ -136,21 +136,21 @@ impl Visitor for Expansion {
     }
 }
 
-/// The size of one query, from what is known of the names in it.
+/// The size of one query, computed from the sizes of the names in it.
 struct Sum<'a> {
     expansion: &'a Expansion,
     size: Size,
-    /// How often a column may be repeated by wildcards, at all levels together.
+    /// How often wildcards may repeat a column, at all levels together.
     wildcards: usize,
-    /// How many subqueries stand around what is visited.
+    /// The number of subqueries around the current node.
     inside: usize,
     /// Of the queries that stand around it.
     depths: Vec<Depth>,
-    /// What is known of each expression that stands around it.
+    /// The state of each enclosing expression.
     around: Vec<Inside>,
 }
 
-/// What is inside of an expression.
+/// The content of an expression.
 #[derive(Default)]
 struct Inside {
     /// Operators and calls inside each other.
@@ -163,7 +163,7 @@ struct Inside {
 }
 
 impl Inside {
-    /// How often the engine says what `expr` is made of.
+    /// Returns how often the engine repeats the content of `expr`.
     fn said(&self, expr: &Expr) -> usize {
         let (all, first) = (self.said.max(1), self.said_first.unwrap_or(0));
         let is_constant = |of: &Expr| matches!(of, Expr::Value(_));
@@ -189,7 +189,7 @@ impl Inside {
 #[derive(Default)]
 struct Depth {
     own: usize,
-    /// In what it selects from, whose columns stand in its own.
+    /// The depth in its FROM clause, whose columns are expanded into its own expressions.
     inner: usize,
 }
 
@@ -199,7 +199,7 @@ impl Depth {
     }
 }
 
-/// Whether the engine looks inside for a type or a name. A condition has one type whatever is inside.
+/// Returns true if the engine looks inside for a type or a name. A condition has the same type whatever is inside.
 const fn is_deeper(expr: &Expr) -> bool {
     let is_condition = matches!(expr, Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. });
     !is_condition

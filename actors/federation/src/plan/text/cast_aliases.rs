@@ -1,5 +1,5 @@
-//! Casts of one value to several types, and beside the value itself. The engine calls a cast by what is cast: where rows are
-//! grouped or numbered it has no two columns of one name.
+//! Casts of one value to several types, and beside the value itself. The engine names a cast after its operand:
+//! groups and window functions cannot have two columns of one name.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use crate::plan::text::syntax::{call, selects, visit_own_expressions};
 /// Octets of a list that is looked at, at most: each expression in it is written out.
 const MOST_OCTETS: usize = 16 << 10;
 
-/// Gives casts names of their own, where they would have another one's.
+/// Names casts that would have the name of another column.
 pub(super) fn name_casts(statement: &mut Statement) {
     let _ = statement.visit(&mut Queries);
 }
@@ -43,7 +43,7 @@ impl VisitorMut for Queries {
     }
 }
 
-/// Visits what is computed of groups and rows that are numbered.
+/// Visits the expressions computed for groups and window functions.
 fn in_each_part(select: &mut Select, order: &mut Option<OrderBy>, mut visit: impl FnMut(&mut Expr)) {
     visit_own_expressions(&mut select.projection, &mut visit);
     visit_own_expressions(&mut select.group_by, &mut visit);
@@ -60,7 +60,7 @@ fn is_of_several_rows(select: &Select, order: Option<&OrderBy>) -> bool {
         || order.is_some_and(looks_at_several_rows)
 }
 
-/// Expressions without their casts, each with the forms that it stands in.
+/// Expressions without their casts, each with its variants.
 #[derive(Default)]
 struct Forms {
     by_value: HashMap<String, HashSet<String>>,
@@ -101,7 +101,7 @@ fn written(expr: &Expr, is_bare: bool) -> String {
     expr.to_string()
 }
 
-/// What stands in parentheses or in a name of its own, and what is cast.
+/// Returns the expression inside of parentheses, of an alias, or of a cast.
 fn inner_of(expr: &Expr, is_bare: bool) -> Option<Expr> {
     match expr {
         Expr::Nested(inner) => Some(Expr::clone(inner)),

@@ -4,7 +4,7 @@ use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, 
 
 use crate::plan::text::syntax::{binary, nested, string, text_of, unnested};
 
-/// What the engine has for it, where it is one of them.
+/// Returns the engine's equivalent of an interval.
 pub(super) fn said(expr: &Expr) -> Option<Expr> {
     match expr {
         Expr::Interval(interval) if interval.leading_field.is_none() => {
@@ -39,8 +39,8 @@ pub(super) fn in_quotes(expr: &mut Expr) {
     }
 }
 
-/// The text with hours, minutes and seconds in the place of the time of a clock (`1 day 01:30:00`); `None` where there is
-/// none, or one that PostgreSQL does not take.
+/// Replaces a clock time in the text by hours, minutes and seconds (`1 day 01:30:00`); `None` if there is none, or
+/// one that PostgreSQL does not accept.
 fn of_units(text: &str) -> Option<String> {
     let mut found = false;
     let words = text.split_ascii_whitespace().map(|word| {

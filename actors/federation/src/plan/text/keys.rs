@@ -1,5 +1,6 @@
-//! What a table's key says of a statement. `GROUP BY` the key answers the table's other columns too, for there is one row of it
-//! in each group: the engine wants them in the list. A subquery by the key has one row at most: the engine wants an aggregate.
+//! Uses of a table's key. `GROUP BY` the key allows the table's other columns too, since each group has one row:
+//! the engine requires them in the list. A subquery by the key has at most one row: the engine requires an
+//! aggregate.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -16,14 +17,14 @@ use crate::plan::columns::labels::folded;
 use crate::plan::text::refused::{is_grouped, looks_at_several_rows};
 use crate::plan::text::syntax::{call, names_column, relations, selects, unnested};
 
-/// The columns of a table, and those that its key is made of.
+/// The columns of a table, and those of its key.
 pub(crate) struct KeyedTable {
     pub(crate) columns: Vec<String>,
     pub(crate) key: Vec<String>,
 }
 
-/// Groups by what the key of a table determines, too, wherever the statement groups by the key, and has subqueries by a key
-/// answer an aggregate of their one row. `table` knows the tables that have a key.
+/// Adds the columns that a key determines to `GROUP BY` wherever it contains the key, and makes subqueries by a key
+/// return an aggregate of their single row. `table` returns the tables with a key.
 pub(crate) fn say_determined(statement: &mut Statement, table: &dyn Fn(&ObjectName) -> Option<KeyedTable>) {
     let mut named = Named(BTreeSet::new());
     let _ = Visit::visit(statement, &mut named);
@@ -126,7 +127,7 @@ impl Queries<'_> {
             let _ = select.having.visit(&mut read);
             let _ = select.named_window.visit(&mut read);
             if let Some(OrderBy { kind: OrderByKind::Expressions(order), .. }) = order {
-                // A name of the list means what stands there.
+                // A name of the list refers to the list's expression.
                 for by in order.iter().filter(|by| named_in(&by.expr, &select.projection).is_none()) {
                     let _ = by.visit(&mut read);
                 }
@@ -156,7 +157,7 @@ impl Queries<'_> {
     }
 }
 
-/// What an item of the list means: it may be the place of a column.
+/// Returns what a group expression refers to: it may be the number of a column.
 fn meant<'a>(by: &'a Expr, projection: &'a [SelectItem]) -> Option<&'a Expr> {
     match unnested(by) {
         Expr::Value(value) => {
@@ -170,7 +171,7 @@ fn meant<'a>(by: &'a Expr, projection: &'a [SelectItem]) -> Option<&'a Expr> {
     }
 }
 
-/// What the list calls by this name.
+/// Returns the list's expression of this name.
 fn named_in<'a>(expr: &Expr, projection: &'a [SelectItem]) -> Option<&'a Expr> {
     let Expr::Identifier(name) = expr else { return None };
     projection.iter().find_map(|item| match item {
@@ -179,14 +180,14 @@ fn named_in<'a>(expr: &Expr, projection: &'a [SelectItem]) -> Option<&'a Expr> {
     })
 }
 
-/// A table that has a key, and what it is called in its SELECT.
+/// A table with a key, and its name in its SELECT.
 struct Keyed {
     name: Vec<Ident>,
     of: KeyedTable,
 }
 
 impl Keyed {
-    /// What the condition says that the column is equal to, of what is no column of the table.
+    /// Returns the expression that the condition compares the column with, if it does not use the table's columns.
     fn equal_to<'a>(&self, column: &str, condition: &'a Expr) -> Option<&'a Expr> {
         let mut todo = vec![condition];
         while let Some(part) = todo.pop() {
@@ -221,7 +222,7 @@ impl Keyed {
             && name.rev().zip(self.name.iter().rev()).all(|(one, of)| folded(one) == folded(of))
     }
 
-    /// The column of the table that `expr` is; where its name stands alone only if it `may_be_alone`.
+    /// Returns the column of the table that `expr` is; an unqualified name only if it `may_be_alone`.
     fn column(&self, expr: &Expr, may_be_alone: bool) -> Option<&str> {
         let column = match expr {
             Expr::Identifier(column) if may_be_alone => column,
@@ -239,7 +240,7 @@ impl Keyed {
 /// Collects the columns of a table that are read outside of aggregates, each with how it is said.
 struct Read<'a> {
     table: &'a Keyed,
-    /// How many queries there are around what is looked at, within the SELECT.
+    /// The depth of queries around the current node, within the SELECT.
     within: usize,
     aggregates: usize,
     columns: Vec<(String, Expr)>,
@@ -286,7 +287,7 @@ impl Visitor for Read<'_> {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         self.aggregates += usize::from(is_call_of_aggregate(expr));
         let table = self.table;
-        // Within another query a name that stands alone may be of that.
+        // Within another query an unqualified name may belong to that.
         if self.aggregates == 0
             && let Some(column) = table.column(expr, self.within == 0)
         {

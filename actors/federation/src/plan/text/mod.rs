@@ -1,4 +1,4 @@
-//! From a text to a statement of the engine: what is written otherwise there, what is refused, and what is bounded.
+//! From a text to a statement of the engine: rewrites its syntax, refuses what differs, and limits its size.
 
 pub(super) mod bounds;
 mod cast_aliases;

@@ -24,22 +24,22 @@ use portico_core::error::{Error, Kind};
 pub(crate) struct Scope {
     tables: BTreeSet<String>,
     alone: BTreeSet<String>,
-    /// Columns whose table is said, by that and their name.
+    /// Qualified columns, by their table and name.
     with_table: BTreeSet<(String, String)>,
-    /// Merged columns, by their first table and name: those that are said in full, and those that are not.
+    /// Merged columns, by their first table and name: the qualified ones, and the others.
     in_full: BTreeSet<(String, String)>,
     merged: BTreeSet<(String, String)>,
 }
 
-/// Says merged columns in full, and tells which names stand alone in each SELECT.
+/// Qualifies merged columns, and returns the unqualified names of each SELECT.
 pub(crate) fn in_full(statement: &mut Statement) -> Vec<Scope> {
     let mut selects = Selects(Vec::new());
     let _ = statement.visit(&mut selects);
     selects.0
 }
 
-/// Refuses a name that stands alone in a subquery, and is that of columns of two of its tables; and one that two columns of
-/// one table have, which the engine takes for the first.
+/// Refuses an ambiguous unqualified name in a subquery; and one that two columns of one table have, of which the
+/// engine takes the first.
 ///
 /// # Errors
 /// `42702`.
@@ -96,10 +96,10 @@ fn ambiguous(name: &str, hint: &'static str) -> DataFusionError {
     external(Error::new(Kind::Rejected, message).sqlstate("42702").hint(hint))
 }
 
-/// The plan in which a column that is said in full stays of its type, where `USING` makes a column of another one of it.
+/// Keeps the type of a qualified column if `USING` gives the merged column another one.
 ///
 /// # Errors
-/// `0A000` where both are asked for: to the engine they are one.
+/// `0A000` if both are used: the engine does not distinguish them.
 pub(crate) fn unmerged(plan: LogicalPlan, scopes: &[Scope]) -> EngineResult<LogicalPlan> {
     plan.transform_down_with_subqueries(|node| {
         let LogicalPlan::Join(join) = node else { return Ok(Transformed::no(node)) };
@@ -165,7 +165,7 @@ impl VisitorMut for Selects {
     }
 }
 
-/// What a table is called in its SELECT.
+/// Returns the name of a table in its SELECT.
 pub(super) fn table_name(of: &TableFactor) -> Option<Ident> {
     let last = |name: &ObjectName| name.0.last()?.as_ident().cloned();
     match of {
@@ -177,7 +177,7 @@ pub(super) fn table_name(of: &TableFactor) -> Option<Ident> {
     }
 }
 
-/// The columns that are merged, with the table of the first of each, where that can be told.
+/// Returns the merged columns, with the table of the first of each, if known.
 fn merged(select: &Select) -> BTreeMap<String, Ident> {
     let [TableWithJoins { relation, joins }] = select.from.as_slice() else { return BTreeMap::new() };
     // Behind another join it may be a column of either table.

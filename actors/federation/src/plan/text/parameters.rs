@@ -1,4 +1,4 @@
-//! Values of placeholders as the engine takes them: what the same literal would be.
+//! The values of placeholders in the engine's types: those of the same literal.
 
 use datafusion::common::ScalarValue;
 use serde_json::Value;
@@ -8,10 +8,10 @@ use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 use portico_sources::bindings;
 
-/// The value of each placeholder, in order.
+/// Returns the value of each placeholder, in order.
 ///
 /// # Errors
-/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming what is missing, unknown or no plain value.
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming what is missing, unknown or not a plain value.
 pub(crate) fn values(placeholders: &[String], arguments: &[Argument]) -> Result<Vec<ScalarValue>> {
     let places = bindings::all_places(placeholders, arguments)?;
     places.into_iter().filter_map(|place| arguments.get(place)).map(value).collect()

@@ -1,5 +1,5 @@
-//! The text as both readers take it: ours says what kind of statement it is, the engine's plans it. What either refuses
-//! is refused.
+//! Parses the text with both parsers: ours determines the kind of statement, the engine's makes the plan. What
+//! either refuses is refused.
 
 use std::ops::ControlFlow;
 
@@ -28,11 +28,11 @@ pub(crate) struct Query {
     pub(crate) placeholders: Vec<String>,
     /// Whether it is to be explained.
     pub(crate) explain: Option<Explain>,
-    /// What its plan does not say.
+    /// Facts of the text that are not in its plan.
     pub(crate) written: Written,
 }
 
-/// What the text says and the plan does not.
+/// Facts of the text that are not in its plan.
 #[derive(Default)]
 pub(crate) struct Written {
     /// The names that stand alone in each SELECT.
@@ -43,7 +43,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// What it means that the engine makes no plan of what is written: a query in ON does not see the table that is joined there.
+    /// Maps an error of the planner; a query in ON does not see the table that is joined there.
     pub(crate) fn failure(&self, error: DataFusionError) -> Error {
         let error = engine_error(error);
         if self.joins_by_query && error.get_sqlstate() == Some("42703") {
@@ -55,7 +55,8 @@ impl Written {
         error
     }
 
-    /// The plan of what is written; one that the engine has made of another statement is refused.
+    /// Checks that the plan has the meaning of the text; refuses plans that the engine has made of another
+    /// statement.
     ///
     /// # Errors
     /// `42702` for an ambiguous name, `42804` for a recursive query of several types.
@@ -66,19 +67,19 @@ impl Written {
     }
 }
 
-/// What is told in place of a query's rows.
+/// What is returned in place of a query's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Explain {
-    /// The plan, with what each source is sent.
+    /// The plan, with the statements sent to the sources.
     Plan,
     /// The same after it has run, with rows, octets and time.
     Analyze,
 }
 
-/// The one query of `text`; `given` are the names of values.
+/// Parses `text`, which must be a single query; `given` are the names of values.
 ///
 /// # Errors
-/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) for what is no single statement that reads,
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if it is not a single statement that reads,
 /// [`Kind::Rejected`](portico_core::error::Kind::Rejected) for what cannot be parsed.
 pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     let given: ParameterNames = given.iter().map(|name| (*name).to_owned()).collect();
@@ -134,8 +135,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     }
 }
 
-/// Says in full whose columns `table.*` means, where the table has no alias: the engine takes a name without its
-/// connection for none of its own.
+/// Qualifies `table.*` if the table has no alias: the engine does not recognise a name without its connection.
 struct Wildcards;
 
 impl ast::VisitorMut for Wildcards {
@@ -186,7 +186,7 @@ fn leave_out_collations(statement: &mut ast::Statement) -> Result<()> {
     }
 }
 
-/// Casts to texts of a length cut them; the engine leaves such lengths unread.
+/// Casts to texts of a length truncate; the engine ignores such lengths.
 fn cut_to_length(statement: &mut ast::Statement) {
     let _ = ast::visit_expressions_mut(statement, |expr| {
         if let ast::Expr::TypedString(ast::TypedString { data_type, value, .. }) = expr
@@ -204,7 +204,7 @@ fn cut_to_length(statement: &mut ast::Statement) {
             let cut =
                 ast::Expr::Substring { expr: text, substring_from, substring_for, special: true, shorthand: false };
             *expr = if is_padded {
-                // Blanks at the end of such a text mean nothing.
+                // Trailing blanks of such a text are insignificant.
                 let trim_where = Some(ast::TrimWhereField::Trailing);
                 ast::Expr::Trim { trim_where, trim_what: None, expr: Box::new(cut), trim_characters: None }
             } else {

@@ -1,5 +1,5 @@
-//! Recursive queries whose rows are of other types than their first ones: the engine makes them of the types of these,
-//! and rounds what does not fit.
+//! Recursive queries whose later rows have other types than the first ones: the engine converts them, and rounds
+//! what does not fit.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -111,7 +111,8 @@ pub(crate) fn check(plan: &LogicalPlan, casts: &Casts) -> EngineResult<()> {
     .map(drop)
 }
 
-/// Refuses a recursive term that reads its own rows where they would not be those of the step before, as PostgreSQL does.
+/// Refuses a recursive term that reads its own rows where they would not be those of the previous step, as
+/// PostgreSQL does.
 fn check_reference(term: &LogicalPlan, name: &str) -> EngineResult<()> {
     term.apply(|node| {
         let is_misplaced = match node {

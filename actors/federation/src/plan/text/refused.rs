@@ -1,4 +1,4 @@
-//! What the engine would answer otherwise than PostgreSQL does: it is refused, with what to write in its place.
+//! Refuses what has another result in the engine than in PostgreSQL, with what to write instead.
 
 use std::ops::ControlFlow;
 
@@ -35,7 +35,7 @@ fn refuse(what: &str, hint: &'static str) -> Checked {
     ControlFlow::Break(Error::invalid(format!("query: {what} is not supported over several connections")).hint(hint))
 }
 
-/// What PostgreSQL does not read, and the engine does.
+/// Refuses syntax that only the engine accepts.
 fn no_syntax(what: &str, hint: &'static str) -> Checked {
     let error = Error::new(Kind::Rejected, format!("query: {what} is not PostgreSQL syntax"));
     ControlFlow::Break(error.sqlstate("42601").hint(hint))
@@ -56,7 +56,7 @@ impl Visitor for Parts {
             TableFactor::Table { sample: Some(_), .. } => {
                 refuse("TABLESAMPLE", "leave it out, or run the statement on the table's own connection")
             }
-            // What SELECT * has of it is not seen from here.
+            // The columns of `SELECT *` are not known here.
             TableFactor::NestedJoin { table_with_joins, .. } => joins(table_with_joins, true),
             _ => ControlFlow::Continue(()),
         }
@@ -66,7 +66,7 @@ impl Visitor for Parts {
         match expr {
             // The engine takes its patterns for regular expressions.
             Expr::SimilarTo { .. } => refuse("SIMILAR TO", "write LIKE, or ~ with a regular expression"),
-            // Its precedence is another one, and `#` loses NULL.
+            // The engine gives it another precedence, and `#` loses NULL.
             Expr::BinaryOp { op: BinaryOperator::PGExp | BinaryOperator::PGBitwiseXor, .. } => {
                 refuse("the operator ^ or #", "write power(a, b)")
             }
@@ -90,8 +90,8 @@ impl Visitor for Parts {
     }
 }
 
-/// What the engine does not hear of a call: it counts all rows by `count(o.*)`, and reads a window without the one that it
-/// begins with.
+/// Refuses parts of a call that the engine ignores: it counts all rows for `count(o.*)`, and ignores the base of a
+/// window definition.
 fn called(call: &Function) -> Checked {
     if let Some(WindowType::WindowSpec(window)) = &call.over {
         begun(window)?;
@@ -115,7 +115,7 @@ fn begun(window: &WindowSpec) -> Checked {
     }
 }
 
-/// What is said of an aggregate alone: the engine does not hear it of other functions.
+/// Refuses clauses of aggregates in other functions, where the engine ignores them.
 fn aggregate_only(call: &Function) -> Checked {
     let name = call.name.to_string();
     let last = call.name.0.last().and_then(|part| part.as_ident());
@@ -165,7 +165,7 @@ fn is_of_all(args: &FunctionArguments) -> bool {
     matches!(args, FunctionArguments::List(list) if list.args.iter().any(is_all))
 }
 
-/// To the standard a name inside of an expression is a column that goes in, and to the engine one that comes out.
+/// In the standard a name inside of an expression is an input column, in the engine an output column.
 fn order(query: &Query) -> Checked {
     if let Some(OrderByKind::Expressions(by)) = query.order_by.as_ref().map(|by| &by.kind)
         && by.iter().any(|by| has_subquery(&by.expr))
@@ -199,8 +199,8 @@ fn order(query: &Query) -> Checked {
     ControlFlow::Continue(())
 }
 
-/// Without GROUP BY an aggregate has a row where there are none, and behind OFFSET there may be none: the engine looks only
-/// for what the query reads.
+/// An aggregate without GROUP BY has a row even without input, and OFFSET may leave none: the engine only considers
+/// what the query reads.
 fn membership_of(query: &Query) -> Checked {
     let has_offset = query.limit_clause.as_ref().is_some_and(|clause| match clause {
         LimitClause::LimitOffset { offset, .. } => offset.is_some(),
@@ -358,8 +358,8 @@ fn joins(of: &TableWithJoins, has_all: bool) -> Checked {
     ControlFlow::Continue(())
 }
 
-/// To the engine a value is in the rows of a query or is not; to the standard it is neither where NULL is among them. Both
-/// are alike where nothing but truth is asked for: in a condition by itself, and under AND and OR.
+/// In the engine a value is in the rows of a query or not; in the standard the result is unknown if NULL is among
+/// them. Both are equivalent if only truth matters: in a condition by itself, and under AND and OR.
 fn membership(condition: &Expr, is_alone: bool) -> Checked {
     match condition {
         Expr::Nested(inner) => membership(inner, is_alone),
@@ -405,7 +405,7 @@ pub(super) fn is_grouped(select: &Select) -> bool {
     !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())
 }
 
-/// Refuses IN with a query; what stands in queries inside has conditions of its own.
+/// Refuses IN with a query; nested queries have conditions of their own.
 fn no_members(condition: &Expr) -> Checked {
     look_at_own_expressions(condition, |expr| match expr {
         Expr::InSubquery { .. } => refuse(

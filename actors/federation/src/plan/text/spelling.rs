@@ -1,4 +1,4 @@
-//! What PostgreSQL's syntax has and the engine's has not, where the engine has the same in other words.
+//! Rewrites PostgreSQL's syntax to equivalent syntax of the engine.
 
 use std::ops::ControlFlow;
 
@@ -20,15 +20,15 @@ use crate::plan::text::syntax::{
 };
 use portico_core::error::{Error, Kind, Result};
 
-/// Says what is compared as rows, or with the elements of an array, value by value; and FETCH as LIMIT.
+/// Rewrites comparisons of rows, or with the elements of an array, to single values; and FETCH to LIMIT.
 pub(crate) fn value_by_value(statement: &mut Statement) {
     let _ = statement.visit(&mut Rows);
 }
 
-/// Says the rest, once the columns have the names that PostgreSQL gives them by their spelling.
+/// Rewrites the rest, once the columns have PostgreSQL's names, which depend on the original syntax.
 ///
 /// # Errors
-/// [`Kind::Rejected`] for a literal that is no value of its type.
+/// [`Kind::Rejected`] for a literal that is not a value of its type.
 pub(crate) fn translate(statement: &mut Statement) -> Result<()> {
     match statement.visit(&mut Words) {
         ControlFlow::Break(error) => Err(error),
@@ -177,7 +177,7 @@ fn with_interval(call: &mut Function) {
 fn by_its_name(call: &mut Function) {
     let name = match (call.name.0.as_slice(), &call.args) {
         ([name], FunctionArguments::List(list)) => name.as_ident().and_then(|name| match folded(name).as_str() {
-            // Of one number it is the one to the base of ten; the engine has the other one.
+            // With one argument it is the logarithm to base 10; the engine's is another one.
             "log" if list.args.len() == 1 => Some("log10"),
             name => canonical(name),
         }),
@@ -188,7 +188,7 @@ fn by_its_name(call: &mut Function) {
     }
 }
 
-/// The pattern with a backslash in the place of its own sign, as `do_like_escape` of PostgreSQL has it.
+/// Replaces a pattern's own escape character by a backslash, as PostgreSQL's `do_like_escape` does.
 fn escape(pattern: &mut Expr, sign: &mut Option<ValueWithSpan>) {
     let Some(text) = string(pattern).map(str::to_owned) else { return };
     let Some(by) = sign.as_ref().and_then(value_text) else { return };
@@ -267,7 +267,7 @@ fn ranked(call: &Function) -> Option<Expr> {
     Some(cast_to(Expr::Function(call.clone()), data_type))
 }
 
-/// A UUID of a source comes as its canonical text.
+/// UUIDs of a source have the canonical form.
 fn uuid(text: &str) -> Result<Expr> {
     let read = Uuid::try_parse(text.trim()).map_err(|_| {
         Error::new(Kind::Rejected, format!("invalid input syntax for type uuid: \"{text}\"")).sqlstate("22P02")
@@ -297,7 +297,7 @@ fn huge(value: &ValueWithSpan) -> Option<Result<Expr>> {
     Some(Ok(cast_to(text_of(text.clone()), DataType::Double(ExactNumberInfo::None))))
 }
 
-/// Says EXISTS where a value stands as a count of rows: the engine knows it in conditions alone.
+/// Rewrites EXISTS as a count of rows where it is a value: the engine supports it only in conditions.
 fn count_existing(expr: &mut Expr) {
     if let Expr::Exists { subquery, negated } = expr
         && let Some(counted) = counted(subquery)
@@ -307,7 +307,7 @@ fn count_existing(expr: &mut Expr) {
     }
 }
 
-/// How many rows a query has, which does nothing but select them.
+/// Returns a query for the number of rows of a plain SELECT.
 fn counted(query: &Query) -> Option<Query> {
     let SetExpr::Select(select) = query.body.as_ref() else { return None };
     if is_grouped(select) || select.having.is_some() || query.with.is_some() || query.limit_clause.is_some() {

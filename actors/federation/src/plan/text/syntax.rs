@@ -16,7 +16,7 @@ pub(super) fn relations(select: &Select) -> impl Iterator<Item = &TableFactor> {
         .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)))
 }
 
-/// Whether an expression compares with some or all rows of a query.
+/// Returns true if an expression compares with ANY or ALL of a subquery.
 pub(super) fn compares_with_query(expr: &Expr) -> bool {
     let found = visit_expressions(expr, |expr| match expr {
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } if matches!(**right, Expr::Subquery(_)) => {
@@ -27,7 +27,7 @@ pub(super) fn compares_with_query(expr: &Expr) -> bool {
     found.is_break()
 }
 
-/// Whether a query stands in an expression.
+/// Returns true if an expression contains a subquery.
 pub(super) fn has_subquery(expr: &Expr) -> bool {
     let found = visit_expressions(expr, |expr| match expr {
         Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::Subquery(_) => ControlFlow::Break(()),
@@ -36,7 +36,7 @@ pub(super) fn has_subquery(expr: &Expr) -> bool {
     found.is_break()
 }
 
-/// Whether a query stands in a condition by which tables are joined.
+/// Returns true if an ON contains a subquery.
 pub(super) fn joins_by_query(statement: &Statement) -> bool {
     let mut conditions = JoinConditions { has_query: false };
     let _ = statement.visit(&mut conditions);
@@ -67,7 +67,7 @@ impl Visitor for JoinConditions {
     }
 }
 
-/// The SELECTs that make the rows of a query, the first of a set operation first; those of a query in brackets are its own.
+/// Returns the SELECTs of a query, the first of a set operation first; without those of a query in parentheses.
 pub(in crate::plan) fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
     let (mut todo, mut selects) = (vec![body], Vec::new());
     while let Some(body) = todo.pop() {
@@ -80,7 +80,7 @@ pub(in crate::plan) fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
     selects
 }
 
-/// Visits the expressions of `node`, those within others first, and none of the queries within.
+/// Visits the expressions of `node`, inner ones first, and none of nested queries.
 pub(super) fn visit_own_expressions(node: &mut impl VisitMut, visit: impl FnMut(&mut Expr)) {
     let _ = node.visit(&mut Own { visit, depth: 0 });
 }
@@ -111,7 +111,7 @@ impl<F: FnMut(&mut Expr)> VisitorMut for Own<F> {
     }
 }
 
-/// Looks at the expressions of `node`, the outer ones first, and at none of the queries within, until one breaks it off.
+/// Visits the expressions of `node`, outer ones first, and none of nested queries, until one breaks.
 pub(super) fn look_at_own_expressions<B>(
     node: &impl Visit,
     look: impl FnMut(&Expr) -> ControlFlow<B>,
@@ -151,7 +151,7 @@ pub(super) fn names_column(expr: &Expr) -> bool {
     found.is_break()
 }
 
-/// What stands in the parentheses.
+/// Returns the expression inside of parentheses.
 pub(super) fn unnested(mut expr: &Expr) -> &Expr {
     while let Expr::Nested(inner) = expr {
         expr = inner;

@@ -99,7 +99,7 @@ fn collected(join: &HashJoinExec, bound: &mut Vec<(usize, Keys)>) -> EngineResul
     Ok(collected)
 }
 
-/// The column of `input` that a key is, also behind a cast that loses nothing.
+/// Returns the column of `input` that a key is, possibly through a lossless cast.
 fn column_of(key: &Arc<dyn PhysicalExpr>, input: &dyn ExecutionPlan) -> Option<usize> {
     if let Some(column) = key.downcast_ref::<Column>() {
         return Some(column.index());
@@ -114,7 +114,7 @@ fn column_of(key: &Arc<dyn PhysicalExpr>, input: &dyn ExecutionPlan) -> Option<u
     is_whole.then_some(column)
 }
 
-/// The leaves, by their numbers, and the column of each that the column `at` of `plan` comes from: of both sides of a
+/// Finds the leaves, by number, and their columns that the column `at` of `plan` comes from: of both sides of a
 /// union.
 fn sources(plan: &Arc<dyn ExecutionPlan>, at: usize, found: &mut Vec<(usize, usize)>) {
     if let Some(leaf) = plan.downcast_ref::<Leaf>() {
@@ -129,8 +129,8 @@ fn sources(plan: &Arc<dyn ExecutionPlan>, at: usize, found: &mut Vec<(usize, usi
     }
 }
 
-/// The input of `plan`, and the column there that its column `at` is; `None` where fewer rows of the input would change
-/// other rows of the plan.
+/// Returns the input of `plan`, and its column that the column `at` is; `None` if fewer rows of the input would
+/// change other rows of the plan.
 fn below(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<(&Arc<dyn ExecutionPlan>, usize)> {
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         let column = column_of(&projection.expr().get(at)?.expr, projection.input().as_ref())?;

@@ -1,4 +1,4 @@
-//! The first side of a join, whose keys are gathered on their way into it.
+//! The first side of a join, whose keys are collected while they are read.
 
 use std::fmt;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ use portico_core::mutex::lock;
 const MOST_KEYS: usize = 50_000;
 const MOST_OCTETS: usize = 4 << 20;
 
-/// What is known of a key: the values that it has, or between which they lie.
+/// What is known of a key: its values, or their bounds.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) among: Option<Vec<ScalarValue>>,
@@ -35,10 +35,10 @@ pub(crate) struct KeyValues {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Also what has a whole number behind it, as dates and exact numbers.
+    /// Also types that are stored as whole numbers, such as dates and exact numbers.
     numbers: Distinct<i128>,
     texts: Distinct<String>,
-    /// What the values take of the statement's memory.
+    /// The statement's memory reserved for the values.
     memory: Option<MemoryReservation>,
     /// Whether all of them are there.
     ended: bool,
@@ -93,7 +93,7 @@ impl<T: Hash + Ord> Distinct<T> {
 }
 
 impl KeyValues {
-    /// Those of a key of this type, of which there are none yet.
+    /// Makes an empty collection for a key of this type.
     pub(crate) fn new(type_: ArrowType) -> Self {
         Self { type_, state: Mutex::default() }
     }
@@ -117,7 +117,7 @@ impl KeyValues {
         } else {
             whole(array).for_each(|number| numbers.add(&number));
         }
-        // Where there is no room for them the other side is read without.
+        // If there is no memory for them, the other side is read without keys.
         if memory.as_ref().is_some_and(|memory| memory.try_resize(numbers.octets + texts.octets).is_err()) {
             numbers.forget();
             texts.forget();
@@ -130,7 +130,7 @@ impl KeyValues {
         self.state().ended = true;
     }
 
-    /// What is known by now.
+    /// Returns what is known by now.
     pub(in crate::run) fn known(&self) -> Known {
         let state = self.state();
         match () {

@@ -1,7 +1,7 @@
-//! Keys that a join has found on its first side, and that narrow what a source is asked for on its other side.
+//! Keys that a join has found on its first side, and that narrow the query to the source of its other side.
 //!
-//! They are bound by the places of columns. What the engine offers by itself goes by their names, and where two
-//! columns have one name it loses rows (apache/datafusion #25244).
+//! They are bound by the positions of columns. The engine's own dynamic filters go by names, and lose rows if two
+//! columns have one name (apache/datafusion #25244).
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct Keys {
     pub(crate) values: Arc<KeyValues>,
 }
 
-/// Lists of keys that one statement is sent at most: sources have bounds of their own.
+/// The maximal number of key lists in one statement: sources have limits of their own.
 const MOST_LISTS: usize = 64;
 
 /// The statement as far as its rows may find a partner, and the values of its parameters.
@@ -64,14 +64,14 @@ fn type_of_keys(values: &[ScalarValue], column: Type) -> Type {
     keys.filter(|keys| keys.is_whole()).unwrap_or(column)
 }
 
-/// The distinct keys as a JSON array; `None` where they cannot be compared with the column.
+/// Returns the distinct keys as a JSON array; `None` if they cannot be compared with the column.
 fn list(values: &[ScalarValue], column: Type) -> Option<Box<RawValue>> {
     let mut texts = Vec::with_capacity(values.len());
     for value in values.iter().filter(|value| !value.is_null()) {
         let keys = type_of(&value.data_type())?;
         let text = values::text_of(value)?;
         match (keys, column) {
-            // What is no UUID has no partner.
+            // A text that is not a UUID has no partner.
             (Type::Text, Type::Uuid) if !is_uuid(&text) => {}
             (Type::Text, Type::Uuid) => texts.push(text),
             // A source that takes text without it cannot hold one either.

@@ -1,4 +1,4 @@
-//! Joins while they run: what one side finds narrows what the other asks for.
+//! Joins at run time: keys found on one side narrow the query of the other.
 
 pub(crate) mod binding;
 pub(crate) mod collecting;

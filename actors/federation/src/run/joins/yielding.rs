@@ -1,4 +1,4 @@
-//! Joins that let others have their turn: one with a large fan-out would not notice for long that nobody waits for it.
+//! Joins that yield: one with a large fan-out would not notice for long that its caller has left.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 
-/// Joins inside each other that yield, at most: each takes its part of what tokio lets a task do at a time (128), and with
-/// nothing left for the innermost one the task would never go on.
+/// The maximal nesting depth of yielding joins: each consumes a part of tokio's cooperative budget (128), and with
+/// none left for the innermost one the task would never continue.
 const MOST_NESTED: usize = 64;
 
 /// Wraps each join so that it yields; of joins in deeper chains some.

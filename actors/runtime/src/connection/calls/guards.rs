@@ -1,5 +1,6 @@
-//! Statements that hurt: one that changes every row of a table without saying so, and one whose plan costs too much. Both
-//! are refused before they run, with what they would do; and what ran out of time tells what of its plan costs most.
+//! Guards against harmful statements: one that changes every row of a table unintentionally, and one with a costly
+//! plan. Both are refused before they run, with what they would do. After a timeout the costliest part of the plan
+//! is reported.
 
 use std::time::Duration;
 
@@ -23,7 +24,8 @@ const PLANNING: Duration = Duration::from_secs(2);
 const MOST_LINES: usize = 1_000;
 
 impl Runner {
-    /// Refuses what hurts, where the call asks for that. What is seldom gone is boxed: it makes no call larger.
+    /// Refuses harmful statements, if the call asks for that. Rare paths are boxed, so that calls do not get
+    /// larger.
     pub(in crate::connection) async fn guard(
         &self,
         identity: &AssumedIdentity,
@@ -44,7 +46,7 @@ impl Runner {
                 format!("query: its planned cost of {cost:.0} is beyond this connection's limit of {limit}"),
             )
             .hint(format!("{costliest}; filter by an indexed column, or read fewer rows"))),
-            // What is wrong with its words and names is told when it runs, at its place.
+            // Errors in its syntax and names are reported when it runs, in the usual order.
             Err(error)
                 if !matches!(error.kind, Kind::Internal | Kind::TimedOut)
                     && error.get_sqlstate().is_none_or(|it| it.starts_with("42")) =>
@@ -61,7 +63,8 @@ impl Runner {
         }
     }
 
-    /// The refusal of a statement that changes every row, with their number; or what is wrong with it besides.
+    /// Returns the refusal of a statement that changes every row, with their number; or another error of the
+    /// statement.
     async fn every_row(&self, verb: &str, identity: &AssumedIdentity, prepared: &Prepared, call: &Call) -> Error {
         let plan = Plan {
             limits: Limits { timeout: call.limits.timeout.min(COUNTING), rows: None },
@@ -92,7 +95,7 @@ impl Runner {
             .hint("add a WHERE, or give the argument all: true if every row is meant")
     }
 
-    /// What the source estimates of a query; `None` where it tells no plans, or nothing runs.
+    /// Returns the source's estimate for a query; `None` if the source has no plans, or nothing runs.
     async fn estimate(&self, identity: &AssumedIdentity, prepared: &Prepared, call: &Call) -> Result<Option<Estimate>> {
         let Some(explain) = self.description.connection.driver.explain else { return Ok(None) };
         let Some(begin) = (explain.query)(&prepared.statement.text) else { return Ok(None) };
@@ -111,7 +114,7 @@ impl Runner {
         (explain.read)(&rows).map(Some).ok_or_else(|| Error::internal("the source's plan cannot be read"))
     }
 
-    /// A failure with what of the plan costs most, where the time was up.
+    /// Adds the costliest part of the plan to a timeout.
     pub(in crate::connection) async fn blame_plan(
         &self,
         error: Error,
@@ -119,7 +122,7 @@ impl Runner {
         call: &Call,
     ) -> Error {
         let Op::Execute(_, sql) = &call.op else { return error };
-        // What an administrator's statement reads is nobody's to know.
+        // What an administrator's statement reads must not be revealed.
         if error.kind != Kind::TimedOut || sql.by_administrator {
             return error;
         }

@@ -1,4 +1,4 @@
-//! How one call is carried out: its permit, its plan, what guards it, and how its results are read.
+//! Executes one call: its permit, its plan, its guards, and reading its results.
 
 pub(in crate::connection) mod guards;
 pub(in crate::connection) mod reader_timeout;

@@ -1,5 +1,5 @@
-//! Results whose reader has to read on: who takes nothing for some time holds a session for nothing,
-//! and others wait for it. Whose credential has lost its validity reads on no more.
+//! Results with a reader timeout: a reader that takes nothing for some time blocks a session that others wait for.
+//! A reader whose credential has lost its validity gets nothing more.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -20,9 +20,8 @@ const SLOWEST: usize = 64 * 1024;
 /// When to look again for results that are being read at the moment.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// The same results for a reader that has to read on: when nothing of them is taken for `patience`,
-/// they are let go of with all that they keep, and the reader is told so; the same when the credential that
-/// they were asked for with has lost its `validity`.
+/// Bounds the time between reads: if nothing is read for `patience`, the results are dropped with all that they
+/// hold, and the reader gets an error; the same if the credential of the call has lost its `validity`.
 pub fn with_reader_timeout(results: Results, patience: Duration, validity: Validity) -> Results {
     let (class, dry_run, queued, hint) = (results.class, results.dry_run, results.queued, results.hint.clone());
     let mut bounded = Results::new(results.writes, ReaderTimeout::new(results, patience, validity));
@@ -30,10 +29,10 @@ pub fn with_reader_timeout(results: Results, patience: Duration, validity: Valid
     bounded
 }
 
-/// A stream that lets go of its results when nobody reads them.
+/// A stream that drops its results if they are not read.
 struct ReaderTimeout {
     shared: Arc<Shared>,
-    /// Who looks whether the reader is there.
+    /// The task that checks for the reader.
     watch: Option<AbortHandle>,
 }
 
@@ -41,10 +40,10 @@ struct Shared {
     held: Mutex<Held>,
     patience: Duration,
     validity: Validity,
-    /// Since when there is more for a reader that found nothing when it came last. It may have taken what
-    /// it was given meanwhile to where nobody reads on, and then it does not come again.
+    /// Since when there is more for a reader that found nothing last time. It may have passed on what it was given
+    /// to a consumer that stopped, and then it does not come again.
     ready: Mutex<Option<Instant>>,
-    /// Who is to be told of it.
+    /// The reader to wake.
     reader: Mutex<Option<Waker>>,
 }
 
@@ -60,14 +59,14 @@ impl Wake for Shared {
 
 struct Held {
     results: Option<Results>,
-    /// Until when the reader has to come for the next part; `None` while it waits for us.
+    /// When the reader has to read the next part; `None` while it waits for us.
     due: Option<Instant>,
-    /// Why they were taken from it, until it is told.
+    /// Why the results were dropped, until the reader gets the error.
     taken: Option<Error>,
 }
 
 impl ReaderTimeout {
-    /// Gives up `results` when nothing of them is taken for `patience`, and when `validity` is lost.
+    /// Drops `results` if nothing of them is read for `patience`, or if `validity` is lost.
     fn new(results: Results, patience: Duration, validity: Validity) -> Self {
         let held = Mutex::new(Held { results: Some(results), due: None, taken: None });
         let (ready, reader) = (Mutex::default(), Mutex::default());
@@ -80,7 +79,7 @@ impl Shared {
         lock(&self.held)
     }
 
-    /// Takes the results away from a reader that is late, or not let in any more, else tells when to look again.
+    /// Drops the results of a late or no longer valid reader; otherwise returns when to check again.
     fn look(&self) -> Result<Results, Instant> {
         let is_lost = self.validity.is_lost();
         let soon = Instant::now() + if is_lost { AGAIN } else { self.patience };
@@ -151,7 +150,7 @@ impl Stream for ReaderTimeout {
                 drop(held);
                 drop(over);
             }
-            // What is silent for long may lose its validity meanwhile.
+            // During a long silence the validity may be lost.
             Poll::Pending => must_watch = true,
         }
         if must_watch && this.watch.is_none() {
@@ -166,7 +165,7 @@ impl Drop for ReaderTimeout {
         if let Some(watch) = &self.watch {
             watch.abort();
         }
-        // The watch may hold the rest a moment longer, and what runs is to end now.
+        // The watching task may hold the rest a moment longer, but the statement has to end now.
         let results = self.shared.lock().results.take();
         drop(results);
     }
@@ -203,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Endless results of parts of so many octets, and what tells that they were let go.
+    /// Makes endless results in parts of so many bytes, and a receiver that completes when they are dropped.
     fn results(octets: usize) -> (Results, oneshot::Receiver<()>) {
         let (kept, gone) = oneshot::channel::<()>();
         let rows = stream::repeat_with(move || Ok(Part::Rows(Box::new(Rows(octets)) as Box<dyn Batch>)));

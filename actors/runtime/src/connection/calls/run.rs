@@ -1,5 +1,5 @@
-//! Carries out one call: permit, class, access, names, and then the source. What it returns is
-//! lazy; whoever polls it does the work of decoding.
+//! Executes one call: permit, class, access, names, and then the source. The results are lazy; rows are decoded by
+//! the reader that polls them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,10 +26,10 @@ use portico_core::reply::{Reply, Results};
 use portico_sources::{Access, CallShare, Invocation, Prepared, Procedure, Profile, Task};
 use portico_sql::{Class, Naming, ParameterNames, Renamed, Statement};
 
-/// What to do where a connection does not take what writes.
+/// The hint for writes on a connection that is read-only.
 const WHO_CHANGES_IT: &str = "an administrator can change that: access = \"read-write\" of the connection";
 
-/// The SQLSTATE of what writes where nothing is written.
+/// The SQLSTATE of a write in a read-only transaction.
 const READ_ONLY: &str = "25006";
 
 /// A statement over this many bytes is parsed on a thread for blocking work.
@@ -47,7 +47,7 @@ impl Runner {
         reply.map_err(|failure| validity.explain(failure))
     }
 
-    /// Waits for the turn of `call`, and does what it asks for.
+    /// Waits for a permit for `call`, and executes it.
     async fn admit(&self, call: Call, known: &Arc<Profile>) -> Result<Reply> {
         let identity = self.identity(&call)?;
         let role = identity.as_ref().map(|identity| identity.role.as_str());
@@ -78,7 +78,7 @@ impl Runner {
         )))
     }
 
-    /// What the instructions that `call` asks for depend on; `None` for any other call.
+    /// Returns the cache key of the instructions that `call` asks for; `None` for any other call.
     fn instructions_key(&self, call: &Call, known: &Arc<Profile>, role: Option<&str>) -> Option<InstructionsKey> {
         let Op::Instructions(options) = &call.op else { return None };
         Some(InstructionsKey::new(self.refreshes.load(Ordering::Acquire), known, role, self.may_write(call), options))
@@ -94,7 +94,7 @@ impl Runner {
         Ok(text)
     }
 
-    /// Has the source do what `call` asks for, and tells of it in the names that the caller uses.
+    /// Executes `call` at the source, and reports errors with the names that the caller uses.
     async fn ask_source(
         &self,
         (identity, share): (AssumedIdentity, CallShare),
@@ -116,7 +116,7 @@ impl Runner {
         if let Some(names) = names {
             results = names.rename(results);
         } else if is_seen_late {
-            // The source looks at each statement, or set of values, when those before it are done.
+            // The source checks each statement, or set of values, only after those before it.
             let nearby = self.nearby(identity, call, profile);
             results = results.map_error(move |error| {
                 if names_nothing(&error) { nearby.clone().offer(error).boxed() } else { ready(error).boxed() }
@@ -127,7 +127,7 @@ impl Runner {
         Ok(results)
     }
 
-    /// The failure in the caller's names, with what helps to mend the statement. What is seldom needed is boxed.
+    /// Returns the error with the caller's names and a hint on how to correct the statement. Rare paths are boxed.
     async fn explain(
         &self,
         error: Error,
@@ -143,7 +143,7 @@ impl Runner {
         }
     }
 
-    /// The refusal with the scope or the tool that it takes to write, where it is not the connection that only reads.
+    /// Adds the scope or the tool for writes to a refusal, if the connection itself allows them.
     fn name_what_writes(&self, error: Error, call: &Call) -> Error {
         let is_of_scope = error.kind == Kind::Forbidden && error.get_sqlstate() == Some(READ_ONLY);
         if is_of_scope && !call.by.may(Scope::Write) && self.description.connection.access == Access::ReadWrite {
@@ -195,7 +195,7 @@ impl Runner {
         )
     }
 
-    /// What to do, and the tables that stand for names of a workspace.
+    /// Returns the task, its access, and the tables that replace names of a workspace.
     async fn prepare(&self, call: &Call, profile: &Profile) -> Result<(Task, Access, Vec<Renamed>)> {
         let (task, access) = match &call.op {
             Op::Describe(metadata, narrow) => (Task::Describe(*metadata, narrow.clone()), Access::ReadOnly),
@@ -289,7 +289,7 @@ impl Runner {
             }
             _ => {}
         }
-        // What was not understood is for the source to judge, and until then nothing is written.
+        // A statement that was not understood is checked by the source, read-only until then.
         if class == Class::Other && (verb != AllowedStatements::Any || self.check_writing(by, "").is_err()) {
             return Ok(Access::ReadOnly);
         }
@@ -344,7 +344,7 @@ impl Runner {
         let sought = if in_reach.iter().any(|known| known.name == name) { &name } else { &folded };
         let is_meant = |known: &&&Procedure| known.name == *sought && known.is_overload(call.overload.as_deref());
         let known = in_reach.iter().filter(is_meant);
-        // What the source does not call read-only may write; an unknown name is for the source to refuse.
+        // A routine not marked as read-only may write; an unknown name is refused by the source.
         let reads_only = known.fold(None, |all, known| Some(all.unwrap_or(true) && known.reads_only));
         let access = match reads_only {
             Some(true) => Access::ReadOnly,
@@ -381,7 +381,7 @@ impl Runner {
     }
 }
 
-/// The class that is told of a task.
+/// Returns the class to report for a task.
 fn class_of(task: &Task) -> Option<&'static str> {
     match task {
         Task::Statement(prepared) => Some(prepared.statement.class.as_str()),
@@ -404,7 +404,7 @@ pub(super) fn understand(text: &str, description: &Description, given: &Paramete
     portico_sql::statements_with(text, driver.dialect, Naming { connection: name, others: &others }, given)
 }
 
-/// Whether a tool takes statements of this class; the error names the one among `tools` that does.
+/// Checks that a tool accepts statements of this class; the error names the one among `tools` that does.
 fn check_verb(verb: AllowedStatements, statement: &Statement, tools: &[&'static str]) -> Result<()> {
     let class = statement.class;
     let (takes, tool) = match verb {

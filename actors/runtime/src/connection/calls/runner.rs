@@ -1,4 +1,4 @@
-//! What the calls of one connection share, and how a plan is handed to its source.
+//! The state shared by the calls of a connection, and passing plans to its source.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -57,7 +57,7 @@ impl Runner {
         self.plan_within(task, access, call.limits, call).await
     }
 
-    /// Hands a plan to the source under limits of its own.
+    /// Runs a plan at the source, with limits of its own.
     pub(in crate::connection) async fn plan_within(
         &self,
         task: Task,
@@ -68,7 +68,7 @@ impl Runner {
         self.plan_as((self.identity(call)?, None), task, access, limits, call).await
     }
 
-    /// The same for a caller whose identity is known, and with its share of the connection's room.
+    /// As above, with a known identity and the caller's share of the connection's limits.
     pub(in crate::connection) async fn plan_as(
         &self,
         (identity, share): (AssumedIdentity, Option<CallShare>),
@@ -78,7 +78,7 @@ impl Runner {
         call: &Call,
     ) -> Result<Results> {
         let exposure = self.exposure(call);
-        // What a source says beside its results is in its own names.
+        // Notices of a source contain its own names.
         let notices = call.notices.clone().filter(|_| exposure.is_none());
         let abandoned = call.abandoned.clone();
         let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
@@ -106,12 +106,12 @@ impl Runner {
         results
     }
 
-    /// What a workspace shows of the connection, where the call is of one.
+    /// Returns what a workspace exposes of the connection, if the call is for one.
     pub(in crate::connection) fn exposure(&self, call: &Call) -> Option<Exposure> {
         call.op.within().map(|within| Exposure::of_workspace(&within.workspace, &self.description.connection.name))
     }
 
-    /// Who the caller is to the source, where callers have identities there.
+    /// Returns the caller's identity at the source, if callers have identities there.
     pub(in crate::connection) fn identity(&self, call: &Call) -> Result<AssumedIdentity> {
         let Some(mapping) = &self.description.connection.identity else { return Ok(None) };
         mapping
@@ -124,7 +124,7 @@ impl Runner {
         self.description.connection.access == Access::ReadWrite && call.by.may(Scope::Write)
     }
 
-    /// The caller's trace, where the source is to be told of it.
+    /// Returns the caller's trace, if it is passed to the source.
     pub(in crate::connection) fn trace(&self, call: &Call) -> Option<TraceParent> {
         call.origin.trace.filter(|_| self.description.connection.trace_comments)
     }

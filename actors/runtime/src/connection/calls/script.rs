@@ -1,5 +1,5 @@
-//! Prepares a script: which statement gets which of the values that all of them share, and whether
-//! the whole may write. How one statement is judged is in `run`.
+//! Prepares a script: distributes the shared values to its statements, and decides whether the script may write.
+//! How one statement is checked is in `run`.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ impl Runner {
                 access = Access::ReadWrite;
             }
         }
-        // In a workspace the default schema is a folder: the statement's names were found in it already.
+        // In a workspace the default schema is a folder, in which the statement's names were already resolved.
         let default_schema = text.default_schema.clone().filter(|_| text.within.is_none());
         let task = match mode {
             Mode::Sets(sets) => {
@@ -48,7 +48,7 @@ impl Runner {
                 })?;
                 Task::Batch(Repeated { statement, sets: sets.clone(), default_schema })
             }
-            // Alone it is a transaction without our doing.
+            // A single statement is a transaction of its own anyway.
             Mode::Run if statements.len() == 1 => {
                 let statement = statements.remove(0);
                 Task::Statement(Prepared {
@@ -59,7 +59,7 @@ impl Runner {
                 })
             }
             Mode::Run => Task::Statements(distributed(statements, &text.parameters, default_schema.as_ref(), None)?),
-            // Columns can be told without values; those that there are help to infer types.
+            // Columns can be described without values; those that are given help to infer types.
             Mode::Describe => {
                 Task::Columns(distributed(statements, &text.parameters, default_schema.as_ref(), Some(RawValue::NULL))?)
             }
@@ -68,8 +68,8 @@ impl Runner {
     }
 }
 
-/// Gives each statement the values that it uses. A value that none of them uses is an error, and so
-/// is a placeholder without a value, unless there is a `substitute` for it.
+/// Gives each statement the values that it uses. A value that is used by none is an error, and so is a placeholder
+/// without a value, unless there is a `substitute` for it.
 fn distributed(
     statements: Vec<Statement>,
     values: &[Argument],

@@ -1,5 +1,5 @@
-//! `get_instructions`: what an agent should know before its first query. What is read for it is in
-//! [`survey`]; a text is kept until the source is read again.
+//! `get_instructions`: what an agent should know before its first query. The data is read in [`survey`]; a text is
+//! cached until the source is read again.
 
 mod survey;
 mod text;

@@ -1,5 +1,5 @@
-//! What is read for the instructions: schemas, tables, columns and keys as callers may see them, and the rows of small
-//! lookup tables, which are read as the caller would.
+//! Reads the data for the instructions: schemas, tables, columns and keys as visible to the caller, and the rows of
+//! small lookup tables, with the caller's identity.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use portico_sources::digest::{Facts, MOST_LOOKUP_ROWS, MOST_TABLES, QualifiedNam
 use portico_sources::{Access, Prepared, Task, TextRow, texts};
 use portico_sql::Naming;
 
-/// Columns of all tables are read at once where there are no more tables than this.
+/// The maximal number of tables for which the columns of all are read at once.
 const MOST_AT_ONCE: usize = 400;
-/// Tables whose columns are read one by one: more of them fit into no text.
+/// The maximal number of tables whose columns are read one by one: more do not fit into any text.
 const MOST_DESCRIBED: usize = 100;
 /// Columns that are read at most.
 const MOST_COLUMNS: usize = 40_000;
-/// What a part of it may take.
+/// The timeout of one part.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is known, and whether all of it could be read.
+/// The facts, and whether all of them could be read.
 pub(super) struct Survey {
     pub(super) facts: Facts,
     pub(super) is_whole: bool,
 }
 
-/// Reads it all; without what fails beside the tables.
+/// Reads everything; parts other than the tables may fail and are then left out.
 pub(super) async fn read(runner: &Runner, options: &InstructionsOptions, call: &Call) -> Result<Survey> {
     let tables = list(runner, call, MetadataKind::Tables, MetadataFilter::default(), MOST_TABLES, call.limits).await?;
     let mut is_whole = true;
@@ -74,8 +74,8 @@ pub(in crate::connection) async fn list(
     texts(runner.plan_within(Task::Describe(metadata, narrow), Access::ReadOnly, limits, call).await?, most).await
 }
 
-/// The rows of a small table and one more, by a statement such as the caller could send. One that the caller may not
-/// read has none.
+/// Returns the rows of a small table and one more, by a statement that the caller could send. If the caller may not
+/// read it, there are none.
 async fn rows_of(
     runner: &Runner,
     call: &Call,
@@ -95,7 +95,7 @@ async fn rows_of(
     let limits = Limits { rows: Some(most as u64), ..limits };
     match runner.plan_within(Task::Statement(prepared), Access::ReadOnly, limits, call).await {
         Ok(results) => texts(results, most).await,
-        // Who may not read it is told nothing of it.
+        // A caller without access gets nothing.
         Err(error) if matches!(error.kind, Kind::Invalid | Kind::Forbidden | Kind::NotFound | Kind::Rejected) => {
             Ok(Vec::new())
         }

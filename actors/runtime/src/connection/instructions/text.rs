@@ -1,5 +1,5 @@
 //! The text: what the connection is, the administrator's words, tools and procedures, and the digest of the schema,
-//! which has the room that is left.
+//! which gets the remaining space.
 
 use std::fmt::Write;
 
@@ -50,12 +50,12 @@ pub(in crate::connection) async fn write(
         let room = most.saturating_sub(text.len()).max(LEAST_TABLES);
         text.push_str(&digest::write(&facts, &style, room, &more(options)));
     }
-    // Behind what is the same for long: clients keep what they were told by its beginning.
+    // After the stable part: clients cache a text by its beginning.
     text.push_str(&words);
     Ok((text, is_whole))
 }
 
-/// How to ask for what was left out.
+/// Returns how to ask for what was left out.
 fn more(options: &InstructionsOptions) -> String {
     let has = |tool: &str| options.tools.contains(&tool);
     let each = if has("get_columns") { "get_columns tells them" } else { "" };
@@ -113,7 +113,7 @@ fn write_tools(
         write_list(text, lines, MOST_TOOLS, "tools/list lists them all");
     }
     let has = |tool| options.tools.contains(&tool);
-    // Without the tool for procedures, those that only read are called in a statement.
+    // Without the tool for procedures, read-only ones are called in a statement.
     let (heading, only_reading) = if has("execute_procedure") {
         ("Procedures (execute_procedure)", !style.may_write)
     } else if has_functions && has("execute_select") {

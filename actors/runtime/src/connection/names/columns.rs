@@ -1,4 +1,4 @@
-//! What a statement should have called a column or a label: looked for in the tables that it names, and then in all that
+//! Suggests names for a missing column or label: from the tables that the statement names, and then from all that
 //! its caller sees.
 
 use super::nearby::{Nearby, offered};
@@ -9,9 +9,9 @@ use portico_sources::catalog;
 use portico_sources::digest::quoted;
 use portico_sql::{ListedRelation, listed_relations};
 
-/// Tables of a statement whose columns are looked at.
+/// The maximal number of a statement's tables whose columns are read.
 const MOST_RELATIONS: usize = 8;
-/// Names that are told where none is near.
+/// The maximal number of names that are listed if none is similar.
 const MOST_TOLD: usize = 30;
 
 /// A column as its caller sees it.
@@ -31,7 +31,7 @@ struct Candidate<'r> {
 }
 
 impl Nearby {
-    /// Adds to `error` how what is missing is called.
+    /// Adds a suggestion for the missing name to `error`.
     pub(in crate::connection) async fn name_missing(&self, error: Error) -> Error {
         let hint = match error.get_missing().cloned() {
             Some(Missing::Column { of, name }) => self.near_columns(of.as_deref(), &name).await,
@@ -68,13 +68,13 @@ impl Nearby {
                 return Ok(Some(hint));
             }
         }
-        // UPDATE t SET t.column: whatever is read would know the table.
+        // UPDATE t SET t.column: reads would know the table.
         if relations.iter().any(|relation| relation.written.eq_ignore_ascii_case(name)) {
             return Ok(Some(format!("name a column to be set by itself: SET a_column = …, without {name}.")));
         }
         let near = offered(&near());
         if self.text.contains(&format!("\"{name}\"")) {
-            // Most who quote a word mean a text: a column in its stead would answer another question.
+            // A quoted word usually means a text: a similar column would answer another question.
             let near = near.map(|near| format!("; of names, {near}")).unwrap_or_default();
             let text = name.replace('\'', "''");
             return Ok(Some(format!("double quotes are for names; a text stands in single quotes: '{text}'{near}")));
@@ -179,7 +179,7 @@ fn is_called(relation: &ListedRelation, name: &str) -> bool {
     relation.written.trim_matches('"').eq_ignore_ascii_case(name) || relation.name.eq_ignore_ascii_case(name)
 }
 
-/// Whether the SELECT list of `text` gives something this name.
+/// Returns true if the SELECT list of `text` defines this alias.
 fn is_alias(text: &str, name: &str) -> bool {
     let mut words =
         text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')')).filter(|word| !word.is_empty());

@@ -1,5 +1,5 @@
-//! Listings for agents: tables are found as agents write them, or by words, and an empty answer says why it is empty
-//! and what is near. All of it is of what the caller sees.
+//! Listings for agents: finds tables as agents write them, or by words, and explains empty answers with similar
+//! names. All within what the caller sees.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use portico_sources::{Access, Plan, Task, TextRow, texts};
 const MOST_NAMES: usize = 20_000;
 /// Octets of a name, a pattern or several of these.
 const LONGEST: usize = 4 * 1024;
-/// Columns whose names and comments are searched.
+/// The maximal number of columns whose names and comments are searched.
 const MOST_SEARCHED: usize = 100_000;
 
-/// The rows of `metadata`.
+/// Returns the rows of `metadata`.
 ///
 /// # Errors
-/// What the source says.
+/// The source's error.
 pub(in crate::connection) async fn explained(
     runner: &Runner,
     metadata: MetadataKind,
@@ -94,10 +94,10 @@ pub(in crate::connection) async fn explained(
     Ok(results)
 }
 
-/// Without what only this room knows, and once for each combination of what stands with commas in it.
+/// Returns plain filters for the source: one for each combination of the elements of comma lists.
 ///
 /// # Errors
-/// These are too many.
+/// There are too many.
 fn spread(narrow: &MetadataFilter) -> Result<Vec<MetadataFilter>> {
     let table_type = narrow.table_type.as_deref().map(|kinds| kinds.to_uppercase().replace("BASE TABLE", "TABLE"));
     let plain = MetadataFilter { objects: Vec::new(), search: None, explains: false, table_type, ..narrow.clone() };
@@ -223,7 +223,7 @@ async fn why_empty(
     Ok(results.prepend(read, ()))
 }
 
-/// Why a listing has no rows.
+/// Returns why a listing has no rows.
 async fn reason(
     runner: &Runner,
     metadata: MetadataKind,

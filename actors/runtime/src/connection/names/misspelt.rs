@@ -23,13 +23,13 @@ pub(in crate::connection) fn is_misspelt(error: &Error, op: &Op) -> bool {
     of_names && names_nothing(error)
 }
 
-/// Whether `error` says of a name that there is nothing of that name, and no more.
+/// Returns true if `error` only says that a name does not exist.
 pub(in crate::connection) fn names_nothing(error: &Error) -> bool {
     error.get_missing().is_some() || (error.kind == Kind::NotFound && error.get_hint().is_none())
 }
 
 impl Nearby {
-    /// Adds near names to an error that says that a name is not there. Dropped when nobody waits for it any more.
+    /// Adds similar names to an error about a missing name. Dropped if the caller no longer waits.
     pub(in crate::connection) async fn offer(self, error: Error) -> Error {
         if error.get_missing().is_some() {
             return self.name_missing(error).await;
@@ -73,7 +73,7 @@ impl Nearby {
         let names = self.names(MetadataKind::Procedures).await?;
         let (schema, name) = apart(sought);
         let within = schema.or(self.default_schema.as_deref());
-        // One of this name takes other arguments, of which the source's own hint tells.
+        // One of this name has other parameters, which the source's own hint mentions.
         if names.iter().any(|(schema, known)| known == name && within == Some(schema)) {
             return Ok(None);
         }
@@ -83,18 +83,18 @@ impl Nearby {
     /// Schemas, or tables and routines with theirs, as the caller sees them.
     async fn names(&self, metadata: MetadataKind) -> Result<Vec<(String, String)>> {
         let rows = self.list(metadata, MetadataFilter::default()).await?;
-        // The schema and, of what lies in one, its name.
+        // The schema and, for objects in a schema, the name.
         let text = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten().unwrap_or_default();
         Ok(rows.iter().map(|row| (text(row, 1), text(row, 2))).collect())
     }
 }
 
-/// The schema that stands in front of a name, and the name.
+/// Splits a name into its schema, if any, and the rest.
 fn apart(sought: &str) -> (Option<&str>, &str) {
     sought.rsplit_once('.').map_or((None, sought), |(schema, name)| (Some(schema), name))
 }
 
-/// The name that a source's message is about: the first in double quotes, or behind "no such table: ".
+/// Returns the name that a source's message is about: the first in double quotes, or after "no such table: ".
 fn quoted_name(message: &str) -> Option<&str> {
     if let Some((_, rest)) = message.split_once("no such table: ") {
         return Some(rest.trim());

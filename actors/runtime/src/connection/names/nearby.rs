@@ -19,16 +19,16 @@ const NEAR_CANDIDATES: usize = 5_000;
 /// Said where a name is offered that means something else without its quotes.
 const QUOTES: &str = " A name with capitals or spaces needs its double quotes.";
 
-/// Where near names are looked for, and on whose behalf.
+/// Where similar names are searched, and for whom.
 #[derive(Clone)]
 pub(in crate::connection) struct Nearby {
     pub(in crate::connection) source: Arc<dyn Source>,
-    /// Who asks: only what this caller sees is offered.
+    /// The caller's identity: only names that this caller sees are suggested.
     pub(in crate::connection) identity: AssumedIdentity,
     pub(in crate::connection) trace: Option<TraceParent>,
     /// The schema in which an unqualified name is looked for first.
     pub(in crate::connection) default_schema: Option<String>,
-    /// What the caller wrote.
+    /// The caller's text.
     pub(in crate::connection) text: String,
     /// The SQL that it is written in.
     pub(in crate::connection) dialect: Dialect,

@@ -1,4 +1,4 @@
-//! What is told of a statement over a workspace's names: in these names, as far as they are not the source's own.
+//! Reports statements over a workspace's names: with these names, as far as they differ from the source's own.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use portico_core::reply::{Column, Part, Results};
 use portico_sources::Profile;
 use portico_sql::{Dialect, InWorkspace, ParameterNames, Renamed, Statement};
 
-/// The statements of a text over names of a workspace, for the connection of that name.
+/// Reads the statements of a text over names of a workspace, for one connection.
 ///
 /// # Errors
-/// What the reader says; [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) for EXPLAIN by a caller who does not
-/// reach the connection itself, whose own names and statements a plan tells.
+/// Those of the parser; [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) for EXPLAIN by a caller who does
+/// not reach the connection itself, since a plan reveals its names and statements.
 pub(in crate::connection) fn understand(
     text: &str,
     dialect: Dialect,
@@ -42,7 +42,7 @@ pub(in crate::connection) fn understand(
     Ok(read)
 }
 
-/// The names that stand for those of the source.
+/// The names that replace those of the source.
 #[derive(Clone, Debug)]
 pub(in crate::connection) struct Names {
     workspace: Arc<str>,
@@ -64,7 +64,7 @@ impl Names {
         })
     }
 
-    /// A column of a table that the statement does not name is nobody's.
+    /// A column of a table that the statement does not name gets no table.
     fn column(&self, column: &Column) -> Column {
         let is_it = |known: &&Renamed| {
             column.table.as_ref() == Some(&known.table) && column.schema.as_ref() == Some(&known.schema)
@@ -92,7 +92,7 @@ impl Names {
     }
 }
 
-/// `text` with `ours` for `theirs` where that is no part of a longer name.
+/// Replaces `theirs` by `ours` in `text`, unless it is a part of a longer name.
 fn replaced(text: &str, theirs: &str, ours: &str) -> String {
     if theirs == ours {
         return text.to_owned();

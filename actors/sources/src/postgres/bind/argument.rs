@@ -1,5 +1,5 @@
-//! JSON values as bound parameters: each becomes the text that its inferred type reads, so that no
-//! digit is lost and nothing of a value ever stands in a statement.
+//! Binds JSON values as parameters: each becomes the text form of its inferred type, so that no digit is lost and
+//! no part of a value is ever inserted into a statement.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -28,8 +28,8 @@ const MOST_VALUES: usize = 65_535;
 /// Dimensions of an array at most (PostgreSQL, `MAXDIM`).
 pub(crate) const MOST_DIMENSIONS: usize = 6;
 
-/// A value in its type's text form; `None` is NULL. Its `Debug` never prints the value, since the
-/// wire library logs what it binds.
+/// A value in its type's text form; `None` is NULL. `Debug` never prints the value, since the wire library logs
+/// what it binds.
 pub(crate) struct BoundValue(pub(crate) Option<String>);
 
 impl fmt::Debug for BoundValue {
@@ -60,7 +60,7 @@ impl ToSql for BoundValue {
     to_sql_checked!();
 }
 
-/// The arguments in the order of `placeholders`, each named or numbered once.
+/// Puts the arguments in the order of `placeholders`; each is named or numbered once.
 ///
 /// # Errors
 /// [`Kind::TooLarge`](portico_core::error::Kind::TooLarge) for more than the protocol can carry,
@@ -99,7 +99,7 @@ pub(crate) fn wrong_value(name: &str, type_: &Type, form: &str) -> Error {
     Error::invalid(format!("parameter @{name}: {} expects {form}", type_.name().trim_start_matches('_')))
 }
 
-/// What a type would have taken.
+/// The value that a type requires.
 struct Expected(&'static str);
 
 fn text(raw: &RawValue, type_: &Type) -> Result<Option<String>, Expected> {
@@ -117,7 +117,7 @@ fn text(raw: &RawValue, type_: &Type) -> Result<Option<String>, Expected> {
     };
     let form = match (type_, value) {
         (&Type::BYTEA, value) => octets(&value)?,
-        // What a result shows of an array, which is JSON as text, goes back in.
+        // An array in a result, which is JSON as text, is accepted as a value too.
         (_, Value::Text(text)) => match element.map(|element| (element, elements(&text))) {
             Some((element, Ok(elements))) => literal(&elements, element, 1)?,
             _ => text,
@@ -150,7 +150,7 @@ fn elements(json: &str) -> serde_json::Result<Vec<&RawValue>> {
     serde_json::from_str(json)
 }
 
-/// A JSON value one level deep; what is inside stays JSON text.
+/// A JSON value one level deep; nested values stay JSON text.
 enum Value<'a> {
     Null,
     Boolean(bool),
@@ -167,7 +167,7 @@ impl<'a> Value<'a> {
             Some(b'n') => Self::Null,
             Some(b't') => Self::Boolean(true),
             Some(b'f') => Self::Boolean(false),
-            // It was read as JSON before: what is left to be wrong is half of a surrogate pair.
+            // It was parsed as JSON before: the only possible error is half of a surrogate pair.
             Some(b'"') => Self::Text(serde_json::from_str(json).map_err(|_| {
                 Expected("characters: an escape from \\ud800 to \\udfff is half of one, and stands in a pair")
             })?),
@@ -187,8 +187,8 @@ fn octets(value: &Value<'_>) -> Result<String, Expected> {
     Ok(hexadecimal(&octets))
 }
 
-/// `1.0` and `1e3` are whole numbers in JSON but not in the source's text form. What is not whole
-/// is left for the source to refuse.
+/// Returns a whole number without fraction and exponent: `1.0` and `1e3` are whole numbers in JSON but not in the
+/// source's text form. Other numbers stay as they are, for the source to refuse.
 pub(crate) fn integral(digits: &str) -> Cow<'_, str> {
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -201,8 +201,8 @@ pub(crate) fn integral(digits: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{whole}{fraction}{}", "0".repeat(exponent - fraction.len())))
 }
 
-/// An array literal; every element is quoted, so that none can be taken for syntax. `dimension` counts
-/// from 1: the source has six at most (`MAXDIM`), and a client may send any number.
+/// Returns an array literal; every element is quoted, so that none can be taken for syntax. `dimension` counts from
+/// 1: the source allows six at most (`MAXDIM`), and a client may send any number.
 fn literal(elements: &[&RawValue], element: &Type, dimension: usize) -> Result<String, Expected> {
     if dimension > MOST_DIMENSIONS {
         return Err(Expected("an array of at most 6 dimensions"));

@@ -20,8 +20,8 @@ fn of_json(json: &str) -> Type {
     }
 }
 
-/// The type of a JSON array as that of the same elements in `ARRAY[…]`; `None` where they have none in common, or say
-/// none.
+/// Returns the type of a JSON array as that of the same elements in `ARRAY[…]`; `None` if they have no common type,
+/// or none has a type.
 pub(crate) fn own_array(argument: &Argument) -> Option<Type> {
     Some(match common(argument.value.get(), 0)? {
         Type::BOOL => Type::BOOL_ARRAY,
@@ -44,12 +44,12 @@ pub(crate) fn named_json(argument: &Argument) -> Type {
     if bindings::is_array(argument) { Type::JSONB } else { named(argument) }
 }
 
-/// The type of a value that nothing else gives one, where a JSON array is an array.
+/// Returns the type of a value whose type nothing else determines; a JSON array is an array.
 pub(crate) fn array_at_last(argument: &Argument) -> Type {
     if bindings::is_array(argument) { own_array(argument).unwrap_or(Type::TEXT_ARRAY) } else { at_last(argument) }
 }
 
-/// The type that the elements of an array have in common, its arrays' elements too; unknown where none of them says it.
+/// Returns the common type of an array's elements, including nested arrays; unknown if none of them has a type.
 fn common(json: &str, depth: usize) -> Option<Type> {
     let elements: Vec<&RawValue> = serde_json::from_str(json).ok().filter(|_| depth < MOST_DIMENSIONS)?;
     elements.into_iter().try_fold(Type::UNKNOWN, |known, element| {
@@ -79,8 +79,8 @@ fn of_number(digits: &str) -> Type {
     }
 }
 
-/// The same, and where it has none the one that the caller names. Clients name the same one for every
-/// number, so that among numbers the value decides.
+/// Returns the value's own type, or else the type that the caller names. For numbers the value decides, since
+/// clients name the same type for every number.
 pub(crate) fn named(argument: &Argument) -> Type {
     let own = own(argument);
     if own != Type::UNKNOWN {
@@ -109,7 +109,8 @@ pub(crate) fn named(argument: &Argument) -> Type {
     }
 }
 
-/// The same but for text, which is what a string is where nothing else says its type: clients say it of every string.
+/// Returns the named type, except text: clients name text for every string, and it is also the default for a
+/// string.
 pub(crate) fn named_but_text(argument: &Argument) -> Type {
     match named(argument) {
         Type::TEXT => Type::UNKNOWN,
@@ -117,7 +118,7 @@ pub(crate) fn named_but_text(argument: &Argument) -> Type {
     }
 }
 
-/// The type of a value that nothing else gives one.
+/// Returns the type of a value whose type nothing else determines.
 pub(crate) fn at_last(argument: &Argument) -> Type {
     match named(argument) {
         Type::UNKNOWN if bindings::is_array(argument) => Type::JSONB,
@@ -131,7 +132,7 @@ pub(crate) fn text_at_last(argument: &Argument) -> Type {
     if argument.value.get().trim().starts_with('"') { at_last(argument) } else { named(argument) }
 }
 
-/// By what statements with such values are told apart: all that the way to prepare them depends on.
+/// Returns what distinguishes values for the parameter types: everything that preparing depends on.
 pub(crate) fn kind(argument: &Argument) -> [u32; 3] {
     let json = argument.value.get().trim();
     let form = match json.as_bytes().first() {
@@ -142,7 +143,7 @@ pub(crate) fn kind(argument: &Argument) -> [u32; 3] {
     [own(argument).oid(), text_at_last(argument).oid(), form]
 }
 
-/// Whether a value of a type of its own goes where a statement was prepared for `type_`.
+/// Returns true if the value can be used in a statement that was prepared for `type_`.
 pub(crate) fn fits(argument: &Argument, type_: &Type) -> bool {
     own(argument) == *type_ || takes(argument, type_)
 }

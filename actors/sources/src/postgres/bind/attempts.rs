@@ -18,10 +18,10 @@ use crate::postgres::session::handle::Session;
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
 
-/// SQLSTATEs of a parameter whose type could not be inferred or was inferred twice, of an operator or a
-/// function that could not be chosen, of types that do not fit together, and of a cast that there is not.
+/// SQLSTATEs of a parameter whose type was not inferred or inferred twice, of an ambiguous or unknown operator or
+/// function, of types that do not match, and of a cast that does not exist.
 const NEEDS_TYPES: [&str; 6] = ["42P18", "42P08", "42725", "42883", "42804", "42846"];
-/// SQLSTATEs of an expression that is not the one of GROUP BY, or of DISTINCT.
+/// SQLSTATEs of an expression that differs from that of GROUP BY or DISTINCT.
 const GROUPING: [&str; 2] = ["42803", "42P10"];
 /// Attempts for one statement, and the parameters of all of them together.
 const MOST_ATTEMPTS: usize = 512;
@@ -39,10 +39,10 @@ pub(crate) type Split = Option<Arc<SplitParameters>>;
 /// A statement that is prepared, and the types that it was given.
 pub(super) type Found = (Inferred, Vec<Type>);
 
-/// A refusal's SQLSTATE, and the place in the text that it tells.
+/// A refusal's SQLSTATE, and the position in the text that it reports.
 pub(super) type Refused = (String, Option<u32>);
 
-/// By what attempts are told apart.
+/// The key of an attempt.
 type Key = (Option<Sharing>, Vec<u32>);
 
 #[derive(Clone)]
@@ -62,9 +62,9 @@ pub(super) struct Attempts<'a> {
     tried: HashMap<Key, Outcome>,
     /// The parameters of all attempts.
     sent: usize,
-    /// What is prepared now.
+    /// The attempt that is prepared now.
     ready: Option<(Key, Statement)>,
-    /// What the source said that is nearest to what the caller wrote, and whether of a text that was split.
+    /// The source's error that is nearest to the caller's text, and whether it is for a text with split parameters.
     refusal: Option<(Error, bool)>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Attempts<'a> {
         split.as_ref().map_or(self.execution.text.as_str(), |split| split.text())
     }
 
-    /// Those of these parameters first that stand nearest to what the source refused.
+    /// Sorts these parameters by their distance to the position that the source refused.
     pub(super) fn nearest(&self, split: &Split, refused: Option<&Refused>, of: &[usize]) -> Vec<usize> {
         let Some(place) = refused.and_then(|(_, place)| usize::try_from((*place)?).ok()) else { return of.to_vec() };
         let mut far = HashMap::new();
@@ -131,7 +131,7 @@ impl<'a> Attempts<'a> {
         self.refusal.as_ref().is_some_and(|(refusal, _)| refusal.get_sqlstate() == Some("42725"))
     }
 
-    /// With what the source refused the statement with these types.
+    /// Returns the source's refusal of the statement with these types.
     pub(super) fn refused_with(&self, split: &Split, types: &[Type]) -> Option<Refused> {
         match self.tried.get(&key(split, types)) {
             Some(Outcome::Refused(refused)) => refused.clone(),
@@ -139,17 +139,17 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// What the source said of all of them.
+    /// Returns the error that describes the failure of all attempts.
     pub(super) fn refused(&mut self) -> Error {
         let refusal = self.refusal.take().map(|(refusal, _)| refusal);
         refusal.unwrap_or_else(|| Error::internal("a statement was neither prepared nor refused"))
     }
 
-    /// The statement, if the source takes it with these types and what it needs beyond them; `None` where
-    /// others may help.
+    /// Returns the statement, if the source accepts it with these types and what it needs beyond them; `None` if
+    /// other types may help.
     ///
     /// # Errors
-    /// What the source says of the statement whatever the types are.
+    /// The source's error, if it does not depend on the types.
     pub(super) async fn attempt(&mut self, split: &Split, types: Vec<Type>) -> Result<Option<Found>> {
         let first = key(split, &types);
         let given = self.given(split);
@@ -189,7 +189,7 @@ impl<'a> Attempts<'a> {
                 return Ok(None);
             }
             *type_ = at_last(argument);
-            // Nothing says the types of those either that stand there as this one does.
+            // Parameters in the same position as this one have no type either.
             for index in portico_sql::parameters_like(self.text(split), index) {
                 if let (Some(argument), Some(type_)) = (given.get(index), types.get_mut(index))
                     && *type_ == Type::UNKNOWN
@@ -200,8 +200,8 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// What the source says of the statement as it stands, with the values' own types, is nearest to what the caller
-    /// wrote; but that a type was inferred twice is said of no literal.
+    /// Keeps the error that is nearest to the caller's text: that of the statement without split parameters. An
+    /// error about a type inferred twice gives way to others, for it never occurs with literals.
     fn note(&mut self, error: &tokio_postgres::Error, split: &Split) {
         const INFERRED_TWICE: &str = "42P08";
         let is_better = |(refusal, of_split): &(Error, bool)| {
@@ -215,7 +215,7 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// The statement as it was prepared before what was tried since then took it back.
+    /// Prepares the statement again, if later attempts have replaced it.
     async fn once_more(&mut self, split: &Split, types: Vec<Type>) -> Result<Found> {
         let statement = match &self.ready {
             Some((ready, statement)) if *ready == key(split, &types) => statement.clone(),
@@ -234,7 +234,7 @@ impl<'a> Attempts<'a> {
             step_back(self.session, self.execution.mode(), self.execution.position).await;
         }
         let text = self.text(split);
-        // As if none were given: the source then infers all of them.
+        // As if no types were given: the source then infers all of them.
         let given = if types.iter().all(|type_| *type_ == Type::UNKNOWN) { &[] } else { types };
         let statement = begun(self.session, self.execution, self.context, text, given).await?;
         self.ready = Some((key(split, types), statement.clone()));

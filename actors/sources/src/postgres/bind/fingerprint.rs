@@ -1,6 +1,6 @@
-//! The shape of a statement, by which what was found about it is remembered for a while: its text with
-//! plain literals taken out. Only a text whose words nobody can read in two ways has a shape of its
-//! own; any other is remembered by all of itself. A literal is left in where the grammar itself looks into it.
+//! The fingerprint of a statement, a cache key for what was found out about it: its text with plain literals
+//! masked. Only a text that cannot be read in two ways is masked; any other is kept in full. A literal stays if the
+//! grammar itself depends on its value.
 
 use std::hash::Hasher;
 
@@ -8,7 +8,7 @@ use portico_core::keyed::KeyedHash;
 use portico_sql::closing_quote;
 use tokio_postgres::types::Oid;
 
-/// What a statement was judged by.
+/// The fingerprint by which the verdict on a statement is cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct QueryFingerprint(KeyedHash);
 
@@ -22,12 +22,12 @@ impl QueryFingerprint {
         })
     }
 
-    /// The shape of a statement of which every letter counts: `terms` and the types of its values.
+    /// Makes a fingerprint in which every character counts: `terms` and the types of the values.
     pub(crate) fn exact(terms: &[&str], types: impl Iterator<Item = Oid>) -> Self {
         Self::hashed(terms, |hasher| types.for_each(|type_| hasher.write_u32(type_)))
     }
 
-    /// A number by which it can be looked for; another one may have the same.
+    /// Returns a number for use in a hash table; different fingerprints may share it.
     pub(crate) const fn number(&self) -> u64 {
         self.0.number()
     }
@@ -51,7 +51,7 @@ const PLACES: [&[u8]; 3] = [b"DISTINCT", b"GROUP", b"ORDER"];
 /// Words behind which it is a value even then.
 const VALUES: [&[u8]; 5] = [b"AND", b"BETWEEN", b"LIMIT", b"OFFSET", b"OR"];
 
-/// What stands in front, but for white space.
+/// The token in front, ignoring white space.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// A sign or a word behind which a number is a value.
@@ -59,8 +59,8 @@ enum Before {
     Other,
 }
 
-/// The text with a mark for each plain literal; `None` where comments, escapes or other quotes leave
-/// room for two readings of where one ends, and where the grammar looks into literals.
+/// Returns the text with a mark in place of each plain literal. Returns `None` if comments, escapes or other quotes
+/// make the end of a literal ambiguous, or if the grammar depends on literals.
 fn masked(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let (mut at, mut names_places, mut in_front) = (0, false, Before::Other);
@@ -81,7 +81,7 @@ fn masked(text: &[u8]) -> Option<Vec<u8>> {
             b'"' => at = closing_quote(text, at, b'"')?,
             b'\'' => {
                 at = closing_quote(text, at, b'\'')?;
-                // With a letter in front it is of a kind of its own: E'', B'', U&''.
+                // A literal with a prefix is of a kind of its own: E'', B'', U&''.
                 if continues || before == Some(b'&') {
                     return None;
                 }
@@ -124,8 +124,8 @@ fn masked(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// What stands for a whole number: its width decides the type, and so which functions are meant. `None` at the edges,
-/// where a sign in front decides the width.
+/// Returns the mark for a whole number: its width decides its type, and so which functions are called. Returns
+/// `None` at the limits, where a sign in front decides the width.
 fn width(digits: &[u8]) -> Option<&'static [u8]> {
     const FOUR: u128 = i32::MAX as u128;
     const EIGHT: u128 = i64::MAX as u128;
@@ -156,7 +156,7 @@ mod tests {
             // The server finds the width behind the sign.
             ("SELECT -2147483647, -2147483648, -2147483649", Some("SELECT -?4, -2147483648, -?8")),
             ("SELECT 9223372036854775807, 9223372036854775808", Some("SELECT ?8, 9223372036854775808")),
-            // Places of columns, whose types decide.
+            // Numbers of columns, whose types matter.
             ("SELECT 1 FROM t WHERE a = 2 ORDER BY 3, 4", Some("SELECT ?4 FROM t WHERE a = ?4 ORDER BY 3, 4")),
             (
                 "SELECT a FROM t group by 1 having a > 2 limit 3",

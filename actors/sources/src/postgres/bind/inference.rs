@@ -1,6 +1,6 @@
-//! With which types a statement is prepared. A value means what the same literal would mean: a number or
-//! a truth value has a type of its own, a string or NULL that of the place where it stands. Only where
-//! the source refuses that, other ways are tried, and the one that was found is remembered.
+//! Determines the types that a statement is prepared with. A value means what the same literal would mean: a number
+//! or a truth value has its own type, a string or NULL that of its context. Only if the source refuses that, other
+//! types are tried, and those that work are cached.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use portico_core::error::Result;
 /// Begins the transaction and prepares the statement in it.
 ///
 /// # Errors
-/// What the source says of the statement as it says it where literals stand for the values.
+/// The source's error, as it would be with literals in place of the values.
 pub(crate) async fn inferred(session: &Session, execution: &Execution, context: &CallContext) -> Result<Inferred> {
     let arguments = execution.arguments();
     let mut attempts = Attempts::new(session, execution, context);
@@ -36,7 +36,7 @@ pub(crate) async fn inferred(session: &Session, execution: &Execution, context: 
         let given = attempts.given(&split);
         let takes = |(argument, type_): (&&Argument, &Type)| own(argument) == Type::UNKNOWN || fits(argument, type_);
         if types.len() == given.len() && given.iter().zip(&inferred).all(takes) {
-            // What it rested on may be gone.
+            // The cached types may depend on objects that no longer exist.
             if let Ok(statement) = Box::pin(attempts.prepare(&split, &types)).await
                 && statement.params() == inferred
             {

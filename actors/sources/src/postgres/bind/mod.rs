@@ -1,4 +1,4 @@
-//! The values of a statement: the types of its parameters, and what is bound to them.
+//! The values of a statement: the types of its parameters, and the values bound to them.
 
 pub(crate) mod argument;
 pub(crate) mod argument_types;

@@ -1,4 +1,4 @@
-//! How statements were prepared lately, for those that need more than their values' own types.
+//! Caches how statements were prepared, for those that need other types than their values' own.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::bind::split_parameters::Sharing;
 use crate::postgres::ttl_cache::TtlCache;
 
-/// How long a way is remembered: what it rests on in the catalogue may change.
+/// How long an entry is cached: the catalogue objects that it depends on may change.
 const LIFETIME: Duration = Duration::from_secs(30);
 
 /// Ways of one connection that are remembered at most, and the parameters of one.
@@ -19,7 +19,7 @@ const MOST_TYPES: usize = 128;
 #[derive(Clone)]
 pub(crate) struct ParameterTypes {
     pub(crate) types: Vec<Type>,
-    /// What the source made of them: it would be something else of a table that is another by now.
+    /// The types that the source inferred: if a table has changed, they would be others.
     pub(crate) inferred: Vec<Type>,
     /// Set where places of a value are parameters of their own.
     pub(crate) sharing: Option<Sharing>,
@@ -35,13 +35,13 @@ impl Default for ParameterTypeCache {
 }
 
 impl ParameterTypeCache {
-    /// The way of the statement of this shape, if one was found lately.
+    /// Returns the entry for the statement of this fingerprint, if there is a recent one.
     pub(crate) fn get(&self, fingerprint: impl FnOnce() -> QueryFingerprint) -> Option<ParameterTypes> {
-        // Most statements need none, and their texts may be long.
+        // Most statements need no entry, and hashing a long text takes time.
         if self.0.is_empty() { None } else { self.0.get(&fingerprint()) }
     }
 
-    /// Remembers a way.
+    /// Caches an entry.
     pub(crate) fn insert(&self, fingerprint: QueryFingerprint, found: ParameterTypes) {
         if found.types.len() <= MOST_TYPES {
             self.0.insert(fingerprint, found);

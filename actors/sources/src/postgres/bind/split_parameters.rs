@@ -20,15 +20,15 @@ pub(crate) struct SplitParameters {
 }
 
 impl SplitParameters {
-    /// With a parameter for each place of a string or NULL, but for those in one expression that the statement groups or
-    /// orders by and repeats; `None` where nothing is split.
+    /// Splits: each occurrence of a string or NULL gets a parameter of its own, except in one expression that the
+    /// statement groups or orders by and repeats. Returns `None` if nothing is split.
     pub(crate) fn of_strings(text: &str, arguments: &[Argument]) -> Option<Self> {
         let together = together(text, arguments)?;
         let is_string = |argument: &Argument| own(argument) == Type::UNKNOWN;
         Self::with(text, arguments, each(&together, arguments, |_, place| place.repeats, is_string))
     }
 
-    /// Those of `split`, and one for each place of a number; `None` where that splits nothing more.
+    /// Adds to `split` a parameter for each occurrence of a number. Returns `None` if that splits nothing more.
     pub(crate) fn of_numbers(split: Option<&Self>, text: &str, arguments: &[Argument]) -> Option<Self> {
         let mut places = together(text, arguments)?;
         if let Some(split) = split {
@@ -40,7 +40,7 @@ impl SplitParameters {
         if is_same { None } else { Self::with(text, arguments, sharing) }
     }
 
-    /// With the parameters that places share; `None` where nothing is split.
+    /// Splits with the given shared parameters. Returns `None` if nothing is split.
     pub(crate) fn with(text: &str, arguments: &[Argument], sharing: Sharing) -> Option<Self> {
         let first = |place: usize| sharing.get(place).copied();
         Some(Self { apart: portico_sql::parameters_apart(text, arguments.len(), first)?, sharing })
@@ -51,12 +51,12 @@ impl SplitParameters {
         &self.apart.text
     }
 
-    /// Where in the statement's own text a position of this one lies; both in characters counted from 1.
+    /// Maps a position to the original statement; both in characters counted from 1.
     pub(crate) fn original_position(&self, position: usize) -> usize {
         self.apart.original_position(position)
     }
 
-    /// The same of a part of its statement, in front of which no value stands.
+    /// Splits a part of the statement that no value precedes.
     pub(crate) fn text_of(&self, part: &str, arguments: &[Argument]) -> String {
         Self::with(part, arguments, Arc::clone(&self.sharing)).map_or_else(|| part.to_owned(), |split| split.apart.text)
     }
@@ -66,7 +66,7 @@ impl SplitParameters {
         self.apart.parameters.iter().filter_map(|index| arguments.get(*index)).collect()
     }
 
-    /// Whether one argument has places of different `types`, which are those of the parameters.
+    /// Returns true if one argument has occurrences of different `types`, which are those of the parameters.
     pub(crate) fn differ(&self, types: &[Type]) -> bool {
         let mut seen = HashMap::with_capacity(types.len());
         self.apart.parameters.iter().zip(types).any(|(index, type_)| *seen.entry(index).or_insert(type_) != type_)
@@ -75,7 +75,7 @@ impl SplitParameters {
 
 /// A place of a value.
 pub(crate) struct ArgumentSlot {
-    /// Which argument stands there.
+    /// The argument's index.
     pub(crate) index: usize,
     /// The first place that shares its parameter.
     pub(crate) first: usize,
@@ -83,7 +83,8 @@ pub(crate) struct ArgumentSlot {
     repeats: usize,
 }
 
-/// The places of the values, where those of each share one parameter; `None` where none has two.
+/// Returns the occurrences of the values, where those of each value share one parameter; `None` if no value has
+/// two.
 pub(crate) fn together(text: &str, arguments: &[Argument]) -> Option<Vec<ArgumentSlot>> {
     // Most statements name each value once: they are not read for that.
     if memchr::memchr_iter(b'$', text.as_bytes()).count() <= arguments.len() {
@@ -98,7 +99,8 @@ pub(crate) fn together(text: &str, arguments: &[Argument]) -> Option<Vec<Argumen
     places.map(place).collect()
 }
 
-/// Where each place of those arguments for which `is_apart` holds shares its parameter with the place that `first` names.
+/// Separates the occurrences of the arguments for which `is_apart` holds; each shares the parameter of the one that
+/// `first` names.
 fn each(
     places: &[ArgumentSlot],
     arguments: &[Argument],

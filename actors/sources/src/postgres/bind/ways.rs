@@ -1,5 +1,5 @@
-//! In which ways a statement is prepared whose values' own types do not do: what one value needs is no concern of the
-//! others, and what the source takes for a literal it takes for a value.
+//! Searches parameter types that the server accepts if the values' own types are refused. Types change for as few
+//! values as possible, and the server accepts a value where it accepts the same literal.
 
 use std::sync::Arc;
 
@@ -15,18 +15,19 @@ use portico_core::error::Result;
 
 /// Ways that are looked for which values need other types.
 const MOST_SEARCHED: usize = 128;
-/// Values near to what is refused that are given another type one by one.
+/// The number of values near the refused position whose types are changed one by one.
 const NEAR: usize = 8;
 
-/// Places of values that are looked at for what is grouped by.
+/// The maximal number of occurrences that are examined for GROUP BY.
 const MOST_PLACES: usize = 256;
-/// Tokens in front of two places of a value, or behind them, that are the same where these look alike.
+/// How many tokens before and after two occurrences must match for them to be taken as one expression; tried in
+/// order.
 const ALIKE: [(usize, usize); 5] = [(3, 0), (2, 0), (0, 2), (2, 2), (1, 1)];
 
 type TypeOf = fn(&Argument) -> Type;
 
 impl Attempts<'_> {
-    /// The statement in which a value means what the same literal would.
+    /// Prepares the statement so that a value means what the same literal would.
     pub(super) async fn literally(&mut self) -> Result<Found> {
         let (execution, as_it_stands) = (self.execution, None);
         let split = SplitParameters::of_strings(&execution.text, execution.arguments()).map(Arc::new);
@@ -53,7 +54,7 @@ impl Attempts<'_> {
         Err(self.refused())
     }
 
-    /// The statement in which casts say what its values are.
+    /// Prepares the statement if casts in it give the types of its values.
     pub(super) async fn by_casts(&mut self) -> Result<Found> {
         for type_ in [(|_| Type::UNKNOWN) as TypeOf, own, text_at_last, array_at_last] {
             if let Some(found) = self.attempt(&None, self.each(&None, type_)).await? {
@@ -67,8 +68,8 @@ impl Attempts<'_> {
         self.given(split).into_iter().map(type_).collect()
     }
 
-    /// The statement with its values' own types; nearly all need no more. What the caller says of a string's chooses among
-    /// overloads, and what an array is.
+    /// Tries the values' own types; nearly all statements need no more. The types that the caller names choose
+    /// among overloads, and decide whether a value is an array.
     async fn first(&mut self, split: &Split) -> Result<Option<Found>> {
         let is_overloaded = self.execution.is_overloaded && split.is_none();
         let types: &[TypeOf] = if is_overloaded { &[named_array, named_json, named, own] } else { &[own] };
@@ -97,8 +98,8 @@ impl Attempts<'_> {
         }
     }
 
-    /// The statement with other types than its values' own: those that the caller names, those of the numbers' places,
-    /// and text for what has none.
+    /// Tries other types than the values' own: those that the caller names, those inferred for numbers, and text
+    /// for values without a type.
     async fn literal_ways(&mut self, split: &Split) -> Result<Option<Found>> {
         if let Some(found) = self.named(split).await? {
             return Ok(Some(found));
@@ -108,15 +109,15 @@ impl Attempts<'_> {
                 return Ok(Some(found));
             }
         }
-        // A string that no place gives a type is text. NULL is too where a name is one of a type and of
-        // several functions: what is no literal is not taken for a cast.
+        // A string without an inferred type is text. So is NULL, if a name is both a type and several functions: a
+        // value that is not a literal is not taken for a cast.
         let type_ = if self.is_ambiguous() { at_last } else { text_at_last };
         self.attempt(split, self.each(split, type_)).await
     }
 
-    /// The statement with one parameter for the places of a value only where it stands in an expression of GROUP BY or
-    /// DISTINCT: the source compares such expressions by their parameters. Which these are the source says; asked first
-    /// are those that look alike.
+    /// Tries to share a parameter between occurrences of a value only in an expression of GROUP BY or DISTINCT: the
+    /// source compares such expressions by their parameters. The source decides which these are; similar ones are
+    /// tried first.
     async fn grouped(&mut self, apart: &SplitParameters) -> Result<Option<Found>> {
         let (text, arguments) = (&self.execution.text, self.execution.arguments());
         let split = |sharing: &[usize]| SplitParameters::with(text, arguments, sharing.into()).map(Arc::new);
@@ -137,7 +138,7 @@ impl Attempts<'_> {
             }
         }
         let Some((mut found, mut sharing)) = found else { return Ok(None) };
-        // What need not be one is not: all places that share a parameter, or each of them.
+        // Undoes sharing that is not needed: for all occurrences that share a parameter, or for each of them.
         let mut shared: Vec<Vec<usize>> = Vec::new();
         for first in 0..sharing.len().min(MOST_PLACES) {
             let places: Vec<usize> = (first..sharing.len()).filter(|place| sharing[*place] == first).collect();
@@ -170,8 +171,8 @@ impl Attempts<'_> {
         }
     }
 
-    /// The statement with the types that the caller names for strings and NULLs, where the source needs them: one counts
-    /// where it changes what the source refuses, and no other does.
+    /// Tries the types that the caller names for strings and NULLs, if the source needs them: only those that
+    /// change what the source refuses.
     async fn named(&mut self, split: &Split) -> Result<Option<Found>> {
         let given = self.given(split);
         let other = named_but_text;
@@ -232,8 +233,8 @@ impl Attempts<'_> {
         self.attempt(split, with(&values)).await
     }
 
-    /// The statement with numbers and truth values of the types that the source infers for their places, where it takes
-    /// them no other way: as few as will do, for the others mean what literals would.
+    /// Tries the types that the source infers for numbers and truth values, if it accepts them in no other way: for
+    /// as few values as possible, for the others mean what literals would.
     async fn taken(&mut self, split: &Split, type_: TypeOf) -> Result<Option<Found>> {
         let given = self.given(split);
         let literal = self.each(split, type_);
@@ -292,8 +293,8 @@ impl Attempts<'_> {
         self.attempt(split, types).await
     }
 
-    /// Which of these `numbers` the source is to infer the types of, and the statement so: all of them, or where it finds
-    /// too many meanings then, one after the other, as long as each changes what it refuses.
+    /// Returns the `numbers` whose types the source infers, and the statement prepared so: all of them, or, if it
+    /// then finds several meanings, one after the other as long as each changes what it refuses.
     async fn opened(
         &mut self,
         split: &Split,
@@ -303,7 +304,7 @@ impl Attempts<'_> {
         if let Some(found) = self.attempt(split, open(literal, numbers)).await? {
             return Ok(Some((numbers.to_vec(), found)));
         }
-        // What is refused all the same is not refused for the type of a number.
+        // If the refusal stays the same, the type of a number is not its cause.
         if self.refused_with(split, &open(literal, numbers)) == self.refused_with(split, literal) {
             return Ok(None);
         }
@@ -380,7 +381,7 @@ impl Attempts<'_> {
     }
 }
 
-/// The types with those at `numbers` left to the source.
+/// Returns the types, with those at `numbers` left to the source.
 fn open(literal: &[Type], numbers: &[usize]) -> Vec<Type> {
     let mut types = literal.to_vec();
     for at in numbers {

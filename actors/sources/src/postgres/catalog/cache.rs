@@ -1,5 +1,5 @@
-//! What the driver remembers of its source between statements, so that most need no question of
-//! our own: its version, its path, its routines and its own types.
+//! Caches what the driver knows of its source, so that most statements need no catalogue query: version, search
+//! path, routines and custom types.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,14 +23,14 @@ use crate::{Profile, Settings};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::finding::Finding;
 
-/// How long a statement waits for what it could also do without.
+/// How long a statement waits for catalogue data that it can do without.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long the shortest question may take before the source counts as away.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// All questions of one ping together, beyond the time to connect.
 const PING_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Statements of one connection whose tables are remembered at most.
+/// The maximal number of statements of a connection whose tables are cached.
 const MOST_STATEMENTS: usize = 4_096;
 
 const STUCK: &str = "SELECT COALESCE(state LIKE 'idle%' OR wait_event = 'ClientWrite', false) \
@@ -44,7 +44,7 @@ pub(crate) struct CatalogCache {
     recent_tables: TtlCache<QueryFingerprint, Arc<[Oid]>>,
     routines: ArcSwap<KnownRoutines>,
     stale: AtomicBool,
-    /// The roles that callers may have, as a part of a query; absent where they have none.
+    /// The roles that callers may have, as a part of a query; absent if they have none.
     roles: Option<&'static str>,
     walls: Arc<Walls>,
     /// Whether the server, as one before 17, knows no infinite intervals.
@@ -52,7 +52,7 @@ pub(crate) struct CatalogCache {
 }
 
 impl CatalogCache {
-    /// Nothing is known yet.
+    /// Makes an empty cache.
     pub(crate) fn new(
         housekeeping: Arc<Housekeeping>,
         types: Arc<CustomTypes>,
@@ -80,7 +80,7 @@ impl CatalogCache {
     /// Asks the source for everything anew.
     pub(crate) async fn refresh(&self) -> Result<Profile> {
         let client = self.housekeeping.client().await?;
-        // What changes while we ask is to be asked for again.
+        // A change during the query makes the result stale again.
         self.stale.store(false, Ordering::Release);
         let answer = in_time(self.ask(&client)).await;
         if answer.is_err() {
@@ -90,20 +90,20 @@ impl CatalogCache {
         answer.map_err(|error| if client.is_closed() { failure::unavailable(&error) } else { error })
     }
 
-    /// Refreshes what a statement of ours may have changed; a failure waits for the next ping.
+    /// Refreshes what one of our statements may have changed; a failure is left to the next ping.
     pub(crate) async fn freshen(&self) {
         if self.stale.load(Ordering::Acquire) {
             let _ = Box::pin(timeout(PATIENCE, self.refresh())).await;
         }
     }
 
-    /// A statement of ours may have changed types, tables or routines: they are read anew.
+    /// Records that one of our statements may have changed types, tables or routines, so that they are read again.
     pub(crate) fn mark_stale(&self) {
         self.stale.store(true, Ordering::Release);
         self.walls.forget();
     }
 
-    /// What statements are held against.
+    /// Returns the walls that check statements.
     pub(crate) fn walls(&self) -> &Arc<Walls> {
         &self.walls
     }
@@ -119,7 +119,7 @@ impl CatalogCache {
         lookup.is_current(&client, self.roles).await
     }
 
-    /// Asks what is to be told of `tables`, which a statement holds.
+    /// Starts to look up `tables`, which a statement uses.
     pub(crate) fn ask_of(&self, tables: Vec<Oid>) -> TableLookup {
         TableLookup::beside(&self.housekeeping, tables)
     }
@@ -129,8 +129,8 @@ impl CatalogCache {
         Some(TableLookup::before(&self.housekeeping, self.recent_tables.get(fingerprint)?.to_vec()))
     }
 
-    /// What is to be told of `tables`, which a statement has just begun to answer from. What was asked
-    /// meanwhile is enough, if it is of these.
+    /// Returns what the catalogue says of `tables`, from which a statement has just started to answer. A lookup
+    /// that was started earlier is used if it covers these tables.
     pub(crate) async fn relations(
         &self,
         asked: Option<TableLookup>,
@@ -157,7 +157,7 @@ impl CatalogCache {
         asked.await.ok().flatten().unwrap_or(false)
     }
 
-    /// What the connection's user can do beyond what is exposed.
+    /// Returns what the connection's user can do beyond what is exposed.
     pub(crate) async fn reach(&self, settings: &Settings) -> Result<Vec<Finding>> {
         let client = self.housekeeping.client().await?;
         in_time(grants::reach(&client, settings, None)).await

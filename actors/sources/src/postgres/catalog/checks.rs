@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-/// The values, as a JSON array, of the first of `checks` that is such a list; `details.rs` says how they are written.
+/// Returns the values, as a JSON array, of the first of `checks` that lists values; `details.rs` defines their
+/// format.
 pub(crate) fn listed_values(checks: &str) -> Option<String> {
     let values = checks.split('\u{2}').find_map(|check| {
         let (column, expression) = check.split_once('\u{1}')?;
@@ -11,14 +12,14 @@ pub(crate) fn listed_values(checks: &str) -> Option<String> {
     serde_json::to_string(&values).ok()
 }
 
-/// The values of `column = ANY (ARRAY[…])`, which may let NULL pass too; of any other expression none.
+/// Returns the values of `column = ANY (ARRAY[…])`, which may admit NULL as well; `None` for other expressions.
 fn values(column: &str, expression: &str) -> Option<Vec<Value>> {
     let (before, behind) = expression.split_once("ARRAY[")?;
     let bare = plain(before);
     let (column, is_any) = (plain(column), bare.strip_suffix("=ANY")?);
     let alone = is_any == column || *is_any == format!("{column}ISNULLOR{column}");
     let (values, rest) = literals(behind)?;
-    // Behind the list only what closes it, and the type it is cast to.
+    // After the list only its end and the type that it is cast to may follow.
     let closes = plain(rest.trim_start_matches("::").trim_start_matches(')'));
     (alone && closes.is_empty() && !values.is_empty()).then_some(values)
 }
@@ -40,7 +41,7 @@ fn plain(expression: &str) -> String {
     out
 }
 
-/// What stands behind a type's name: words, a length, brackets.
+/// Returns the text after a type's name: words, a length, brackets.
 fn behind_type(text: &str) -> &str {
     let names = ["character varying", "timestamp without time zone", "timestamp with time zone", "double precision"];
     let named = names.into_iter().find_map(|name| text.strip_prefix(name));
@@ -52,7 +53,7 @@ fn behind_type(text: &str) -> &str {
     rest.strip_prefix("[]").unwrap_or(rest)
 }
 
-/// The literals up to the bracket that ends the list, and what stands behind it.
+/// Returns the literals up to the bracket that ends the list, and the text after it.
 fn literals(text: &str) -> Option<(Vec<Value>, &str)> {
     let (mut values, mut rest) = (Vec::new(), text);
     loop {
@@ -80,7 +81,7 @@ fn literals(text: &str) -> Option<(Vec<Value>, &str)> {
     }
 }
 
-/// A literal whose first quote was read, and what stands behind its last.
+/// Returns a literal whose first quote was read, and the text after its last.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let (mut value, mut rest) = (String::new(), text);
     loop {

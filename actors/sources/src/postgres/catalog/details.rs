@@ -1,9 +1,10 @@
-//! What the catalogue says of tables and columns beside the listings of JDBC: estimates, references, labels, checks,
+//! Catalogue data of tables and columns beyond the listings of JDBC: estimates, references, labels, checks,
 //! partitions. The parameters of the queries are those of `metadata.rs`.
 
 use crate::postgres::catalog::fragments::visible_table;
 
-/// How many rows `pg_class c` is estimated to have, a partitioned table in its partitions; NULL where nobody counted.
+/// The estimated number of rows of `pg_class c`, for a partitioned table the sum of its partitions; NULL if there
+/// are no statistics.
 pub(crate) const ROW_ESTIMATE: &str = "CASE WHEN c.relkind IN ('r', 'm', 'f') THEN
         CASE WHEN c.reltuples >= 0 THEN c.reltuples::int8 END
     WHEN c.relkind = 'p' THEN (
@@ -14,8 +15,8 @@ pub(crate) const ROW_ESTIMATE: &str = "CASE WHEN c.relkind IN ('r', 'm', 'f') TH
         FROM part JOIN pg_catalog.pg_class l ON l.oid = part.id AND l.relkind = 'r')::int8
     END";
 
-/// The checks of the column `pg_attribute a`, and of its domain `pg_type t`, that speak of it alone, each on lines of
-/// its own behind its column's name.
+/// The checks of the column `pg_attribute a` and of its domain `pg_type t` that concern only this column, each
+/// preceded by its column's name.
 pub(crate) const CHECKS: &str = "(SELECT pg_catalog.string_agg(
         CASE WHEN k.contypid = 0 THEN pg_catalog.quote_ident(a.attname) ELSE 'VALUE' END || pg_catalog.chr(1)
             || pg_catalog.pg_get_expr(k.conbin, k.conrelid), pg_catalog.chr(2) ORDER BY k.conname)
@@ -23,8 +24,8 @@ pub(crate) const CHECKS: &str = "(SELECT pg_catalog.string_agg(
     WHERE k.contype = 'c' AND ((k.conrelid = c.oid AND k.conkey = ARRAY[a.attnum])
         OR (k.contypid <> 0 AND k.contypid = t.oid)))";
 
-/// The column that the column `a` of `c` refers to, as `schema.table.column`: that of its first key whose table the
-/// caller sees.
+/// The column that the column `a` of `c` refers to, as `schema.table.column`: that of the first foreign key whose
+/// table the caller may see.
 pub(crate) fn references() -> String {
     let visible = visible_table("p", "");
     format!(
@@ -51,7 +52,8 @@ pub(crate) fn labels(base: &str) -> String {
     )
 }
 
-/// What a digest needs of the tables that are `wanted`. What is read of a table with policies depends on who reads.
+/// The query for what a digest needs of the tables that are `wanted`. The result for a table with policies depends
+/// on the reader.
 pub(crate) fn of_tables(wanted: &str) -> String {
     format!(
         "SELECT $1, n.nspname::text, c.relname::text, o.nspname::text, p.relname::text,

@@ -1,15 +1,15 @@
-//! Parts of the questions about the catalogue: what callers may see of it.
+//! Parts of catalogue queries: what callers may see.
 
-/// What of `pg_proc p` can be called: not triggers' and the engine's own functions, nor what belongs to an extension.
-/// The type of the result is `rt`.
+/// The condition for a callable `pg_proc p`: no trigger functions, no internal ones of the server, and none of an
+/// extension. The type of the result is `rt`.
 pub(crate) const CALLABLE: &str = "rt.typname NOT IN ('trigger', 'event_trigger', 'internal', 'language_handler',
         'fdw_handler', 'index_am_handler', 'table_am_handler', 'tsm_handler')
     AND 'pg_catalog.internal'::regtype <> ALL (p.proargtypes::oid[])
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
         WHERE e.classid = 'pg_catalog.pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')";
 
-/// Whether a `pg_proc p` in a `pg_namespace n` may be executed; `whom` is `r.oid, ` for a role `r`, and empty for the
-/// session's own.
+/// The condition that a `pg_proc p` in a `pg_namespace n` may be executed; `whom` is `r.oid, ` for a role `r`, and
+/// empty for the session's own role.
 pub(crate) fn may_execute(whom: &str) -> String {
     format!(
         "pg_catalog.has_schema_privilege({whom}n.oid, 'USAGE')
@@ -24,8 +24,7 @@ pub(crate) const LOGINS: &str =
 pub(crate) const MEMBERS: &str =
     "FROM pg_catalog.pg_roles r WHERE pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER')";
 
-/// The number of the type that a domain stands on, however many domains are in between; of other
-/// types their own.
+/// The OID of the base type of a domain, through any number of nested domains; for other types their own.
 pub(crate) fn base_type(type_: &str) -> String {
     through_domains(type_, &format!("{type_}.oid"), "oid")
 }
@@ -47,7 +46,7 @@ fn through_domains(type_: &str, otherwise: &str, wanted: &str) -> String {
     )
 }
 
-/// What callers may see of `pg_class` under the name `table`; `whom` as in [`may_execute`].
+/// The condition that callers may see `pg_class` under the name `table`; `whom` as in [`may_execute`].
 pub(crate) fn visible_table(table: &str, whom: &str) -> String {
     format!(
         "{table}.relkind IN ('r', 'p', 'v', 'm', 'f')

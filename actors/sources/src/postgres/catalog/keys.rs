@@ -17,9 +17,10 @@ ORDER BY n.nspname, c.relname, k.place"
     )
 }
 
-/// The foreign keys of the tables that are `wanted`, ordered by what they refer to; with `exported` those that
-/// refer to these, ordered by who has them. `c` is such a table, `p` the one at the key's other end. A key that
-/// refers to a partitioned table has a shadow for each partition, which is left out.
+/// The query for the foreign keys of the tables that are `wanted`, ordered by the table that they refer to; with
+/// `exported` for those that refer to these tables, ordered by the table that has them. `c` is such a table, `p`
+/// the one at the key's other end. The copies of a key for each partition of a referenced partitioned table are
+/// left out.
 pub(crate) fn foreign(wanted: &str, exported: bool) -> String {
     let this = "n.nspname::text, c.relname::text, a.attname::text";
     let other = "o.nspname::text, p.relname::text, b.attname::text";

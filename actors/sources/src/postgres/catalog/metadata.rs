@@ -1,5 +1,5 @@
-//! The metadata of the catalogue: one query each, with the caller's patterns as bound parameters.
-//! Their columns are those of `sources/catalog.rs`.
+//! Catalogue metadata: one query each, with the caller's patterns as bound parameters. The columns are those of
+//! `sources/catalog.rs`.
 
 use crate::Access;
 use crate::postgres::catalog::fragments::{CALLABLE, base_modifier, base_type, may_execute, visible_table};
@@ -13,7 +13,7 @@ use portico_core::pattern;
 use portico_core::reply::{Batch, Cell};
 use portico_sql::Class;
 
-/// What the caller may narrow metadata by: $2 to $6, and as patterns of the source's LIKE $7 to $11.
+/// The caller's filters: $2 to $6, and as LIKE patterns of the source $7 to $11.
 const NARROWS: usize = 5;
 
 /// A name or pattern that the caller may have given: `$parameter` is NULL where not.
@@ -34,10 +34,9 @@ fn visible_schema() -> String {
 const TABLE_TYPE: &str = "CASE c.relkind WHEN 'r' THEN 'TABLE' WHEN 'p' THEN 'PARTITIONED TABLE' \
     WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'FOREIGN TABLE' END";
 
-/// The query for `metadata`. Its parameters: $1 the connection's name, $2 catalogue, $3 schema, $4
-/// table or procedure, $5 column or parameter, $6 table type; $7 to $11 see [`matches`]. Facets with
-/// types put the type's number and modifier behind their own columns, and the columns' what checks say of each,
-/// for [`MetadataRows`].
+/// Returns the query for `metadata`. Its parameters: $1 the connection's name, $2 catalogue, $3 schema, $4 table or
+/// procedure, $5 column or parameter, $6 table type; $7 to $11 see [`matches`]. If there are types, the type's OID
+/// and modifier follow the metadata's own columns, and for columns also their checks, for [`MetadataRows`].
 pub(crate) fn execution(metadata: MetadataKind, narrow: MetadataFilter, connection: &str) -> Execution {
     let catalog = matches("$1", 2);
     let seen = format!("{catalog} AND {}", visible_schema());
@@ -177,7 +176,7 @@ impl<B: Batch> Batch for MetadataRows<B> {
             "PRECISION" => Ok(Cell::Integer(traits().precision)),
             "SCALE" => Ok(Cell::Integer(traits().scale)),
             "VALUES" => match self.rows.cell(row, column)? {
-                // Who has no labels may have a check that lists values.
+                // A column without labels may have a check that lists values.
                 Cell::Null => Ok(match self.rows.cell(row, labels.len() + 2)? {
                     Cell::Text(text) => checks::listed_values(&text).map_or(Cell::Null, |it| Cell::Text(it.into())),
                     _ => Cell::Null,

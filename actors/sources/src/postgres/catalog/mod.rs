@@ -1,4 +1,4 @@
-//! What is read from the server's catalogue, and what is remembered of it.
+//! Reads the server's catalogue, and caches it.
 
 pub(crate) mod cache;
 pub(crate) mod checks;

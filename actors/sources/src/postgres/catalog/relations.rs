@@ -1,5 +1,5 @@
-//! Which table and column a result's column comes from: names by the numbers that PostgreSQL sends
-//! with every row description.
+//! Finds the table and column that a result's column originates from: names, by the OIDs that PostgreSQL sends with
+//! every row description.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,13 +20,14 @@ use crate::{MOST_TABLES, Table};
 use portico_core::error::Result;
 use portico_core::reply::Collation;
 
-/// What a foreign table says of NULL nobody enforces, also where it is a partition; a table that inherits may take NULL where its parent
-/// does not, and rows with the same key; a constraint may have been added without a look at the rows that there are; and
-/// a rule may answer in the place of the table. 100 and 950 are the collations of the database and of C, which tell all
-/// values apart; before PostgreSQL 12 all do. The tables are given as JSON, of which the server expects the same number of
-/// elements whatever it holds: by an array's length it would plan the question anew each time, which takes longer than the
-/// answer. A collation is looked up by its number: with `EXISTS` the server makes JSON of all of them, which takes
-/// milliseconds.
+/// A column counts as NOT NULL or as a key only where that is enforced for all rows. NOT NULL of a foreign table is
+/// not enforced, also where it is a partition. A table with children may contain NULL where the parent does not,
+/// and rows with the same key. A constraint may have been added without a check of existing rows, and a rule may
+/// answer in place of the table. 100 and 950 are the collations of the database and of C, which are deterministic;
+/// before PostgreSQL 12 all are. The tables are given as JSON, for which the server expects the same number of
+/// elements whatever it contains: for arrays of different lengths it would plan the query each time, which takes
+/// longer than the answer. A collation is looked up by its OID: with `EXISTS` the server makes JSON of all of them,
+/// which takes milliseconds.
 const RELATIONS: &str = "\
 SELECT c.oid, n.nspname::text, c.relname::text, a.attnum, a.attname::text,
     a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) AND NOT x.is_foreign
@@ -47,7 +48,7 @@ CROSS JOIN LATERAL (SELECT ARRAY(SELECT pg_catalog.unnest(k.conkey) FROM pg_cata
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
 WHERE c.oid IN (SELECT t.number::oid FROM pg_catalog.json_array_elements_text($1::json) t (number))";
 
-/// What of each table's definition callers are shown, as one word.
+/// The query for the part of each table's definition that callers may see, as one word.
 fn definitions_query(roles: Option<&str>) -> String {
     let visible =
         |whom| format!("pg_catalog.has_schema_privilege({whom}n.oid, 'USAGE') AND {}", visible_table("c", whom));
@@ -110,7 +111,7 @@ pub(crate) fn tables(columns: &[ColumnDescription]) -> Vec<Oid> {
     tables
 }
 
-/// What the catalogue says of `tables`, as `client` sees it.
+/// Returns what the catalogue says of `tables`, as visible to `client`.
 pub(crate) async fn seen_by(client: &Client, tables: Vec<Oid>) -> Result<Relations, tokio_postgres::Error> {
     if tables.is_empty() {
         return Ok(Relations::new());
@@ -118,7 +119,7 @@ pub(crate) async fn seen_by(client: &Client, tables: Vec<Oid>) -> Result<Relatio
     read(&client.query_typed(RELATIONS, &[(&listed(&tables), Type::TEXT)]).await?)
 }
 
-/// What the catalogue says of `tables` now: the question that is asked most often, prepared once.
+/// Returns what the catalogue says of `tables` now. The most frequent query, and so prepared once.
 async fn current(wire: &DrivenClient, tables: Vec<Oid>) -> Result<Relations, tokio_postgres::Error> {
     let question = wire.prepare_typed_cached(RELATIONS, &[Type::TEXT]).await?;
     read(&wire.query(&question, &[&listed(&tables)]).await?)
@@ -145,15 +146,14 @@ fn read(rows: &[Row]) -> Result<Relations, tokio_postgres::Error> {
 
 /// A stream may wait so long for names that it could also do without.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What was asked before the statement had its tables holds so long: whoever changed one that the statement
-/// waited for has changed it since.
+/// How long a result is valid that was requested before the statement had locked its tables: if the statement
+/// waited for a change, the change is newer.
 const PREFETCH_LIFETIME: Duration = Duration::from_millis(50);
 
-/// What is to be told of a result's tables: asked beside the statement, so that nothing waits for it.
+/// A lookup of a result's tables, which runs beside the statement so that nothing waits for it.
 ///
-/// Another session may change a table at any time, so that nothing is remembered of it. A statement holds
-/// its tables from when it is prepared until its transaction ends, and what is asked meanwhile is true of
-/// its rows.
+/// Another session may change a table at any time, so nothing is cached. A statement locks its tables from when it
+/// is prepared until its transaction ends; what is looked up meanwhile holds for its rows.
 pub(crate) struct TableLookup {
     tables: Vec<Oid>,
     /// Until when an answer counts for a statement that has not answered yet.
@@ -162,7 +162,7 @@ pub(crate) struct TableLookup {
 }
 
 impl TableLookup {
-    /// Asked on a session of our own, at once.
+    /// Starts the lookup at once, on a session of our own.
     pub(crate) fn beside(housekeeping: &Arc<Housekeeping>, tables: Vec<Oid>) -> Self {
         let (housekeeping, asked) = (Arc::clone(housekeeping), tables.clone());
         if tables.is_empty() {
@@ -185,7 +185,7 @@ impl TableLookup {
         Self { tables, until: None, answer: answer.boxed() }
     }
 
-    /// Whether its answer says what there is to say of `tables`, whose statement has just answered.
+    /// Returns true if the lookup covers `tables` and is recent enough for the statement that has just answered.
     pub(crate) fn is_of(&self, tables: &[Oid]) -> bool {
         self.until.is_none_or(|until| Instant::now() <= until) && tables.iter().all(|table| self.tables.contains(table))
     }

@@ -11,7 +11,7 @@ use crate::postgres::walls::objects::{NAMING_TYPES, naming};
 use crate::{Direction, Parameter, Procedure};
 use portico_core::error::Result;
 
-/// A function or procedure with what a call of it needs to know.
+/// A function or procedure, with what is needed to call it.
 #[derive(Clone, Debug)]
 pub(crate) struct Routine {
     /// As callers see it.
@@ -39,18 +39,18 @@ pub(crate) struct Slot {
     pub(crate) names_objects: bool,
 }
 
-/// What an argument is cast to.
+/// The type that an argument is cast to.
 #[derive(Clone, Debug)]
 pub(crate) enum SlotType {
     /// The type of this full name, which is safe to stand in a statement.
     Named(String),
     /// An array of any type.
     AnyArray,
-    /// Another pseudo-type, to which nothing can be cast.
+    /// Another pseudo-type, which has no casts.
     Any,
 }
 
-/// What the result of a function is called that has no columns by name.
+/// The result's name for a function without named columns.
 pub(crate) const RETURN_VALUE: &str = "returnValue";
 
 /// The schemas in which a name without one is looked for.
@@ -64,14 +64,14 @@ pub(crate) struct KnownRoutines {
 }
 
 impl KnownRoutines {
-    /// What a caller with `role` may run.
+    /// Returns the routines that a caller with `role` may run.
     pub(crate) fn seen_by(&self, role: &str) -> Self {
         let routines = self.routines.iter().filter(|routine| routine.procedure.is_for(Some(role))).cloned().collect();
         Self { routines, path: self.path.clone() }
     }
 }
 
-/// Where a name is looked for, in all of its forms, and what it meant when the routines were read.
+/// Where a name is looked up, in all its forms, and which routines it meant when they were read.
 pub(crate) struct RoutineLookup {
     path: Vec<String>,
     schemas: Vec<String>,
@@ -80,7 +80,7 @@ pub(crate) struct RoutineLookup {
 }
 
 impl RoutineLookup {
-    /// What is known of it.
+    /// Makes a lookup from the known routines.
     pub(crate) fn new(known: &KnownRoutines, schemas: Vec<String>, names: Vec<String>) -> Self {
         let is_meant = |procedure: &Procedure| schemas.contains(&procedure.schema) && names.contains(&procedure.name);
         let meant = known.routines.iter().filter(|routine| is_meant(&routine.procedure));
@@ -170,7 +170,7 @@ LIMIT 10000"
     )
 }
 
-/// What `pg_proc.proargmodes` says of an argument.
+/// Converts a mode of `pg_proc.proargmodes`.
 fn direction(mode: &str) -> Direction {
     match mode {
         "b" => Direction::InOut,

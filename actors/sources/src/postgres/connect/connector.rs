@@ -1,5 +1,5 @@
-//! How a session comes about: which host, under which protection, with which password, and whether
-//! it is one that will do. What is told to it afterwards is in `session/setup.rs`.
+//! Opens sessions: selects the host, the encryption and the password, and checks that the session is suitable. Its
+//! set-up afterwards is in `session/setup.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,17 +47,17 @@ pub(crate) struct Connector {
     tls: Connectors,
     /// How callers sign in as roles of their own.
     login: Option<Login>,
-    /// The role that it signs in as; `None` for the user of the address.
+    /// The role that it logs in as; `None` for the user of the address.
     role: Option<Arc<str>>,
-    /// What stands between us and the source.
+    /// The pooler between the service and the source.
     pub(crate) pooler: Pooler,
-    /// What the large rows of its sessions share.
+    /// The memory budget for large rows of its sessions.
     budget: Budget,
 }
 
 impl Connector {
-    /// Understands `address`; nothing is connected yet. Each attempt may take `connect_timeout`,
-    /// unless the URL says otherwise.
+    /// Parses `address`; does not connect yet. Each attempt may take `connect_timeout`, unless the URL says
+    /// otherwise.
     ///
     /// # Errors
     /// [`Kind::Invalid`] naming the parameter and the remedy, and no secret.
@@ -66,7 +66,7 @@ impl Connector {
         parameters.add_service(&address.files.services)?;
         let mut options = Options::new(parameters, &address.files.base, connect_timeout, address.pooler)?;
         let passwords = match (options.password.take(), &address.password) {
-            // As libpq does: the URL goes before the environment.
+            // As in libpq, the URL takes precedence over the environment.
             (None, Some(Password::Value(password))) => Passwords::Given(password.clone()),
             (Some(password), Some(Password::Value(_)) | None) => Passwords::Given(SecretString::from(password)),
             (Some(_), Some(_)) => {
@@ -88,7 +88,7 @@ impl Connector {
         Ok(Self { options, passwords, tls, login, role: None, pooler, budget: Budget::default() })
     }
 
-    /// The same for sessions whose large rows share `budget` with others.
+    /// Shares `budget` with other sessions' large rows.
     pub(crate) fn within(self, budget: &Budget) -> Self {
         Self { budget: budget.clone(), ..self }
     }
@@ -137,10 +137,10 @@ impl Connector {
         matches!(self.options.target, Target::ReadWrite | Target::Primary)
     }
 
-    /// A session that will do, of the first host that has one.
+    /// Opens a suitable session at the first host that has one.
     ///
     /// # Errors
-    /// [`Kind::Unavailable`]; the cause tells what each host said.
+    /// [`Kind::Unavailable`]; the cause contains each host's error.
     pub(crate) async fn connect(&self) -> Result<DrivenClient> {
         let tls = match (self.tls.current().await, &self.role) {
             // The configuration is right, and a role's file is not.
@@ -197,7 +197,7 @@ impl Connector {
                             failure.add(host, &refusal.why);
                             failure.fault = Some(refusal.fault);
                             failure.code = refusal.code;
-                            // As libpq does: who is refused here would be refused everywhere.
+                            // As in libpq: a user refused by one host would be refused by all.
                             if is_of_us(failure.code.as_ref()) {
                                 failure.refused = password;
                                 return Err(failure);
@@ -238,7 +238,7 @@ impl Connector {
         tls: &MakeRustlsConnect,
     ) -> Result<DrivenClient, Refusal> {
         let modes: &[SslMode] = match self.options.tls.mode {
-            // There is no TLS on a socket in the file system, whatever the mode (§34.19.3).
+            // TLS is never used on a Unix socket, whatever the mode (§34.19.3).
             _ if host.socket().is_some() => &[SslMode::Disable],
             Mode::Disable => &[SslMode::Disable],
             Mode::Allow => &[SslMode::Disable, SslMode::Require],
@@ -255,7 +255,7 @@ impl Connector {
                 Ok(Err(refused)) => refused,
                 Err(_) => Refusal::new(Fault::Silent, "it did not answer in time"),
             };
-            // What `pg_hba.conf` refuses under one protection it may allow under the other.
+            // `pg_hba.conf` may refuse with TLS what it allows without, and the reverse.
             let another = error.in_handshake || error.code == Some(SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
             refusal.get_or_insert(error);
             if !another {
@@ -308,7 +308,7 @@ impl Connector {
         let connected = config.connect_raw(stream, below).await;
         let (client, connection) = connected.map_err(|error| Refusal::from_error(&error))?;
         let messages = Arc::<MessageListener>::default();
-        // The task ends with the client or with the connection, whichever goes first.
+        // The task ends with the client or with the connection, whichever ends first.
         let driver = local_set::spawn(notices::drive(connection, Arc::clone(&messages)));
         let pooled = self.pooler == Pooler::Transaction;
         let canceller =
@@ -346,16 +346,16 @@ impl Refusal {
         Self { why: why.to_owned(), fault, code: None, in_handshake: false }
     }
 
-    /// What the source or the wire library said.
+    /// Makes a failure of the source's or the wire library's error.
     fn from_error(error: &tokio_postgres::Error) -> Self {
-        // The wire library tells its kinds of failure apart by these words alone.
+        // The wire library distinguishes its errors only by these words.
         let in_handshake = error.to_string().contains("TLS handshake");
         let (why, code) = (failure::chain(error), error.code().cloned());
         Self { fault: Fault::from_code(code.as_ref(), &why), why, code, in_handshake }
     }
 }
 
-/// Whether it is who we are that was refused.
+/// Returns true if the user or the password was refused.
 fn is_of_us(code: Option<&SqlState>) -> bool {
     code.is_some_and(|code| code.code().starts_with("28"))
 }
@@ -364,9 +364,9 @@ fn is_of_us(code: Option<&SqlState>) -> bool {
 #[derive(Default)]
 struct Failure {
     said: Vec<String>,
-    /// What kind of fault the last host has.
+    /// The kind of fault of the last host.
     fault: Option<Fault>,
-    /// What the last host said.
+    /// The SQLSTATE of the last host.
     code: Option<SqlState>,
     /// The password that was refused.
     refused: Option<SecretString>,

@@ -1,5 +1,5 @@
-//! Why no session came about: what callers are told, in words that name no host, user or database, and what its
-//! administrator can do about it. What each host said stays in the cause, for the log.
+//! Why a session could not be opened: a message for callers that names no host, user or database, and a remedy for
+//! the administrator. Each host's own error stays in the cause, for the log.
 
 use std::io;
 
@@ -10,17 +10,17 @@ use tokio_postgres::error::SqlState;
 pub(crate) enum Fault {
     /// The user or the password is wrong.
     Login,
-    /// The server asks for a password, and there is none.
+    /// The server requires a password, and none is configured.
     NoPassword,
-    /// `pg_hba.conf` has no line for this user, database, machine and protection.
+    /// `pg_hba.conf` has no entry for this user, database, client address and encryption.
     NotAdmitted,
     /// The same for a session without TLS, which the server may want.
     WantsTls,
-    /// There is no such database.
+    /// The database does not exist.
     Database,
     /// The user may not connect to the database.
     NoConnect,
-    /// TLS is asked for, and the server has none.
+    /// TLS is required, and the server does not support it.
     NoTls,
     /// The server's certificate is by an authority that is not trusted.
     Authority,
@@ -30,27 +30,27 @@ pub(crate) enum Fault {
     CertificateTime,
     /// TLS could not be agreed upon for another reason.
     Tls,
-    /// The host's name stands for no address.
+    /// The host's name cannot be resolved.
     Name,
-    /// Nobody listens at the address.
+    /// No server listens at the address.
     NobodyListens,
-    /// There is no such socket in the file system, or it may not be used.
+    /// The Unix socket does not exist, or may not be used.
     Socket,
-    /// Nothing comes back.
+    /// The server does not answer.
     Silent,
-    /// The server has no room for another session.
+    /// The server allows no further session.
     Full,
     /// The server starts or stops.
     Starting,
-    /// No host is what `target_session_attrs` asks for.
+    /// No host satisfies `target_session_attrs`.
     Unsuited,
     /// Anything else.
     Other,
 }
 
 impl Fault {
-    /// The fault that the source tells by `code`, or that the libraries tell by their words: they tell their kinds of
-    /// failure apart by these alone.
+    /// Returns the fault for the source's `code`, or for the text of a library, which distinguishes its errors only
+    /// by text.
     pub(crate) fn from_code(code: Option<&SqlState>, said: &str) -> Self {
         let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
         match code.map(SqlState::code) {
@@ -84,7 +84,7 @@ impl Fault {
         }
     }
 
-    /// What callers are told.
+    /// Returns the message for callers.
     pub(crate) const fn message(self) -> &'static str {
         match self {
             Self::Login => "the database refused the user or the password of this connection",
@@ -108,7 +108,7 @@ impl Fault {
         }
     }
 
-    /// What the administrator can do; nothing where it passes by itself.
+    /// Returns what the administrator can do; `None` if the fault passes by itself.
     pub(crate) const fn remedy(self) -> Option<&'static str> {
         Some(match self {
             Self::Login => {

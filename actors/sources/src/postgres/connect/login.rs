@@ -1,4 +1,4 @@
-//! Sessions that are opened as a caller's own role: whether a session is what it has to be.
+//! Checks sessions that are opened as a caller's own role.
 
 use tokio_postgres::types::Type;
 
@@ -6,11 +6,11 @@ use crate::postgres::connect::protocol::driven_client::DrivenClient;
 use crate::postgres::failure;
 use portico_core::error::{Error, Kind, Result};
 
-/// Who the session is, and whether it is or could become a superuser, whom nothing holds.
+/// The session's user, and whether it is or can become a superuser, who is exempt from all checks.
 const WHO: &str = "SELECT session_user::text, current_user::text, EXISTS (SELECT FROM pg_catalog.pg_roles \
     WHERE rolsuper AND pg_catalog.pg_has_role(session_user, oid, 'MEMBER'))";
 
-/// Whether `wire` is a session of `role`, and of nobody whom the database does not hold.
+/// Checks that `wire` is a session of `role`, which is not exempt from the database's checks.
 pub(crate) async fn verify(wire: &DrivenClient, role: &str) -> Result<()> {
     let row = wire.query_typed_one(WHO, &[] as &[(&(dyn tokio_postgres::types::ToSql + Sync), Type)]).await;
     let row = row.map_err(|error| failure::connecting(&error))?;
@@ -27,7 +27,7 @@ pub(crate) async fn verify(wire: &DrivenClient, role: &str) -> Result<()> {
     Ok(())
 }
 
-/// What callers are told whose role has no session.
+/// Returns the error for a caller whose role has no session.
 pub(crate) fn refused(role: &str, why: &str) -> Error {
     Error::new(Kind::Forbidden, format!("this caller's role {role:?} {why}"))
         .hint("an administrator has to let the role sign in to the database, as [connections.identity] says")

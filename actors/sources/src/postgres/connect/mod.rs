@@ -1,4 +1,4 @@
-//! How a session comes about: the address, the host, TLS, the password and the wire itself.
+//! Opens sessions: the address, the host, TLS, the password and the wire itself.
 
 pub(crate) mod connector;
 mod conninfo;

@@ -11,8 +11,8 @@ use portico_core::reply::Cell;
 const MOST_DIMENSIONS: usize = 6;
 const BROKEN: Malformed = Malformed("array");
 
-/// The array as JSON, its elements read by `decode`: numbers, truth values and JSON stay what they are, all else is
-/// a string.
+/// Returns the array as JSON, its elements decoded by `decode`: numbers, truth values and JSON are kept, everything
+/// else becomes a string.
 pub(crate) fn json(
     raw: &[u8],
     decode: impl Fn(&[u8]) -> Result<Cell<'_>, Malformed> + Copy,

@@ -3,7 +3,7 @@
 use tokio_postgres::Column;
 use tokio_postgres::types::{Oid, Type};
 
-/// A column of a result as the wire tells it.
+/// A column of a result, as described on the wire.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnDescription {
     pub(crate) label: String,

@@ -16,16 +16,16 @@ type Reader = fn(&[u8]) -> Result<Cell<'_>, Malformed>;
 /// How a column's octets are read.
 #[derive(Clone, Debug)]
 pub(crate) enum ColumnDecoder {
-    /// By what knows the type.
+    /// Decoded by a function for the type.
     Plain(Reader),
     Interval,
     Array(Box<ColumnDecoder>),
-    /// Octets nobody here understands, of a value that could not be asked for as text.
+    /// Bytes of a type without a decoder, of a value that could not be requested as text.
     Opaque,
 }
 
 impl ColumnDecoder {
-    /// The form of `type_`, or `None` where only the source itself can print it.
+    /// Returns the decoder of `type_`, or `None` if only the source itself can print it.
     pub(crate) fn from_type(type_: &Type) -> Option<Self> {
         let reader: Reader = match *type_ {
             Type::BOOL => |raw| Ok(Cell::Boolean(raw.first().is_some_and(|octet| *octet != 0))),
@@ -83,7 +83,7 @@ impl ColumnDecoder {
     }
 }
 
-/// A database in `SQL_ASCII` may hold what is not UTF-8.
+/// A database in `SQL_ASCII` may contain text that is not UTF-8.
 #[expect(clippy::unnecessary_wraps, reason = "one of the functions that a form holds")]
 fn text(raw: &[u8]) -> Result<Cell<'_>, Malformed> {
     Ok(Cell::Text(String::from_utf8_lossy(raw)))
@@ -94,7 +94,7 @@ fn json(raw: &[u8]) -> Result<Cell<'_>, Malformed> {
     Ok(Cell::Json(String::from_utf8_lossy(raw)))
 }
 
-/// `"char"`: one octet; zero is the empty text, and what is not ASCII goes out in octal.
+/// `"char"`: one byte; zero is the empty text, and a non-ASCII byte is written in octal.
 fn character(raw: &[u8]) -> Cow<'_, str> {
     match raw.first() {
         None | Some(0) => Cow::Borrowed(""),
@@ -103,9 +103,9 @@ fn character(raw: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The type of a true array's elements. Types such as `int2vector` and `point` also have elements, but are
-/// no arrays in SQL. True array types carry the name of their element with `_` in front. A domain over one
-/// is one.
+/// Returns the element type of a true array. Types such as `int2vector` and `point` also have elements, but are not
+/// arrays in SQL. True array types have the name of their element with `_` in front. A domain over one is one as
+/// well.
 fn element(type_: &Type) -> Option<&Type> {
     match type_.kind() {
         Kind::Array(element) if type_.name().starts_with('_') => Some(element),
@@ -119,11 +119,11 @@ pub(crate) fn is_true_array(type_: &Type) -> bool {
     element(type_).is_some()
 }
 
-/// How a column without a native form is asked for: an expression around its name, and the form of what comes.
+/// Returns how to request a column without a decoder: an expression around its name, and the decoder of its result.
 pub(crate) fn printed(name: &str, type_: &Type) -> (String, ColumnDecoder) {
     match element(type_) {
         None => (format!("{name}::text"), ColumnDecoder::Plain(text)),
-        // No array of the source's has arrays as elements, but for those of a domain.
+        // No array in PostgreSQL has arrays as elements, except through a domain.
         Some(element) if is_true_array(element) => (format!("pg_catalog.to_json({name})"), ColumnDecoder::Plain(json)),
         Some(_) => (format!("{name}::text[]"), ColumnDecoder::Array(Box::new(ColumnDecoder::Plain(text)))),
     }

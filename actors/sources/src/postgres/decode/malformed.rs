@@ -1,6 +1,6 @@
-//! What is told of octets that are not what their type promises.
+//! The error for bytes that are not a valid value of their type.
 
-/// Octets that are not what their type promises.
+/// Bytes that are not a valid value of their type.
 #[derive(Debug)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 

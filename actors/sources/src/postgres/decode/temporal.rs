@@ -41,7 +41,7 @@ pub(crate) fn timestamp(raw: &[u8], zone: Zone) -> Result<String, Malformed> {
     Ok(text)
 }
 
-/// Whether a timestamp is a moment, told in UTC, or a wall clock's reading.
+/// Whether a timestamp is a point in time, written in UTC, or local time without a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zone {
     None,
@@ -93,7 +93,7 @@ fn fields(raw: &[u8]) -> Result<(i64, i32, i32), Malformed> {
     Ok((i64::from_be_bytes(*time), i32::from_be_bytes(*days), months))
 }
 
-/// The same at a server before 17, to which no interval is infinite.
+/// As the function above, for servers before 17, which have no infinite intervals.
 pub(crate) fn finite_interval(raw: &[u8]) -> Result<String, Malformed> {
     let (microseconds, days, months) = fields(raw)?;
     let mut text = String::new();

@@ -5,7 +5,7 @@ use tokio_postgres::types::{Kind, Oid, Type};
 
 use portico_core::reply::{DataType, TextType};
 
-/// What a column's descriptor says of its type.
+/// The type's properties in a column's descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traits {
     pub(crate) data_type: DataType,
@@ -16,10 +16,10 @@ pub(crate) struct Traits {
 
 /// Length and numeric modifiers are stored with the size of a header added (`VARHDRSZ`).
 const HEADER: i32 = 4;
-/// Digits behind the decimal point of a second where the type names none.
+/// The default number of fractional digits of a second.
 const MICROSECOND_DIGITS: i32 = 6;
 
-/// The traits of a type with its modifier; −1 is none.
+/// Returns the properties of a type with its modifier; −1 means none.
 pub(crate) fn traits(type_: &Type, modifier: i32) -> Traits {
     let plain = |data_type| Traits { data_type, length: 0, precision: 0, scale: 0 };
     let number = |data_type, precision| Traits { data_type, length: 0, precision, scale: 0 };

@@ -121,14 +121,15 @@ async fn judge(
     context: &CallContext,
 ) -> Result<()> {
     let Err(error) = admit(&shared.cache, session, execution, context).await else { return Ok(()) };
-    // Told as it would be of what does not exist: but for what does not parse, when it runs.
+    // A refused definition is reported as a failure of its run, like an object that does not exist; except for
+    // syntax errors.
     let runs =
         execution.guarded.as_ref().is_some_and(PendingCheck::is_definition) && error.get_sqlstate() != Some("42601");
     let error = context.judge(error);
     Err(if runs { Repeated::failure(number, error) } else { error })
 }
 
-/// The statement as it is prepared for sets whose values are of the same kinds.
+/// The statement as prepared for sets whose values are of the same kinds.
 struct Variant {
     /// The first of those sets, and its number.
     values: Vec<Argument>,
@@ -141,7 +142,7 @@ struct Variant {
 struct Ready {
     execution: Arc<Execution>,
     statement: Statement,
-    /// Set where each run is several messages, of which none can be sent ahead.
+    /// Set if each run takes several messages, none of which can be sent ahead.
     fallback: Option<Arc<TextFallback>>,
     columns: future::Shared<BoxFuture<'static, Arc<[Column]>>>,
     forms: Arc<[ColumnDecoder]>,
@@ -150,17 +151,17 @@ struct Ready {
 
 type Sent = MaybeDone<BoxFuture<'static, Result<Answer, tokio_postgres::Error>>>;
 
-/// The runs of one statement. Dropped before their end they leave a session that nobody vouches
-/// for: it is closed, and with it everything undone.
+/// The runs of one statement. If dropped before their end, the session is not settled: it is closed, and all is
+/// rolled back.
 struct BatchRun {
     name: Arc<str>,
     /// The statement with the values of the first set.
     execution: Arc<Execution>,
     variants: Vec<Variant>,
-    /// Those of the variants that are prepared; the one that was so first comes first.
+    /// The prepared variants, the oldest first.
     made: VecDeque<usize>,
     waiting: Waiting,
-    /// With what was prepared for them.
+    /// With the statement that was prepared for each.
     sent: VecDeque<(Ready, Sent)>,
     reading: Option<(Ready, Answer)>,
     /// The transaction was begun.
@@ -172,7 +173,7 @@ struct BatchRun {
     context: CallContext,
     cache: Arc<crate::postgres::catalog::cache::CatalogCache>,
     over: bool,
-    /// The last of them to be dropped: what was prepared on it is closed before it goes to the next caller.
+    /// Dropped last: what was prepared on it is closed before it goes to the next caller.
     session: Arc<Session>,
 }
 
@@ -211,7 +212,7 @@ impl BatchRun {
         Ok(Part::Done { affected: self.execution.affected(affected, !ready.forms.is_empty()) })
     }
 
-    /// Prepares a variant while nothing is under way, and has its columns described.
+    /// Prepares a variant while nothing else runs, and starts to describe its columns.
     async fn make(&mut self, variant: usize) -> Result<()> {
         let begins = !std::mem::replace(&mut self.begun, true);
         let Some(Variant { values, first, .. }) = self.variants.get(variant) else { return Ok(()) };
@@ -244,7 +245,7 @@ impl BatchRun {
         };
         let PreparedExecution { ready: statement, columns, forms, sent, fallback, .. } = made;
         let (name, text) = (Arc::clone(&self.name), Arc::clone(&execution));
-        // The runs need not wait for what is told of them.
+        // The runs need not wait for the description.
         let described = async move { rows::columns(&columns, &text.text, &name, &asked.answer().await) };
         let columns = described.boxed().shared();
         let ready = Ready { execution, statement, fallback, columns, forms: self.cache.forms(forms), sent };
@@ -260,7 +261,7 @@ impl BatchRun {
         Ok(())
     }
 
-    /// Sends the next run, if its variant is prepared and nothing forbids to send it ahead.
+    /// Sends the next run, if its variant is prepared and it may be sent ahead.
     fn send(&mut self) -> Result<bool> {
         let Some(ready) = self.waiting.front().and_then(|(variant, _)| self.variants.get(*variant)?.made.clone())
         else {
@@ -284,7 +285,7 @@ impl BatchRun {
         Ok(true)
     }
 
-    /// Sends what may be sent ahead, and waits until the next run begins to answer.
+    /// Sends what may be sent ahead, and waits until the next run starts to answer.
     async fn open(&mut self) -> Result<Part> {
         if self.sent.is_empty()
             && let Some((variant, _)) = self.waiting.front()
@@ -331,7 +332,7 @@ impl BatchRun {
         }
     }
 
-    /// Keeps what all runs did.
+    /// Commits all runs.
     async fn close(&mut self) -> Result<()> {
         let ended = self.context.bound(closing(&self.session, self.execution.mode())).await?;
         if ended.clean {
@@ -344,7 +345,7 @@ impl BatchRun {
         Ok(())
     }
 
-    /// What the source said of the run that is being read; everything before it is undone.
+    /// Returns the source's error for the run that is being read; all runs before it are rolled back.
     async fn failure(&mut self, error: &tokio_postgres::Error, ready: &Ready) -> Error {
         let failure = self.context.judge(ready.execution.failure(error, &ready.sent));
         let failure = Repeated::failure(self.number, failure);
@@ -352,7 +353,7 @@ impl BatchRun {
         failure
     }
 
-    /// Ends the transaction, of which nothing stays.
+    /// Rolls the transaction back.
     async fn undo(&mut self) {
         let sent = std::mem::take(&mut self.sent);
         self.waiting.clear();

@@ -36,30 +36,30 @@ pub(crate) struct Execution {
     pub(crate) default_schema: Option<String>,
     /// The caller's statement, for positions in it.
     pub(crate) origin: Option<Statement>,
-    /// Where it stands in its transaction.
+    /// Its position in its transaction.
     pub(crate) position: TransactionPosition,
     /// Whether the values of type refcursor that it answers with are results of their own.
     pub(crate) opens_cursors: bool,
-    /// Whether it calls a routine among whose overloads the server chooses.
+    /// Whether it calls a routine whose overload the server chooses.
     pub(crate) is_overloaded: bool,
-    /// Who runs it, where callers have identities at the source.
+    /// The identity that it runs as, if callers have identities at the source.
     pub(crate) identity: AssumedIdentity,
-    /// What has to be judged before it runs.
+    /// What must be checked before it runs.
     pub(crate) guarded: Option<PendingCheck>,
-    /// What it may do without.
+    /// What it can run without.
     pub(crate) admission: ExecutionHints,
 }
 
-/// What is bound to a statement's parameters.
+/// The values bound to a statement's parameters.
 pub(crate) enum Values {
-    /// A query of ours for metadata; its parameters are texts.
+    /// A metadata query of our own; its parameters are texts.
     Metadata(MetadataKind, Vec<Option<String>>),
     /// A caller's values, for types that the source infers.
     Inferred(Vec<Argument>),
 }
 
 impl Execution {
-    /// What its transaction is.
+    /// Returns the kind of its transaction.
     pub(crate) fn mode(&self) -> TransactionMode {
         match self.options.mode() {
             TransactionMode::ReadWrite if self.class == Class::Call && self.position == TransactionPosition::ALONE => {
@@ -69,8 +69,8 @@ impl Execution {
         }
     }
 
-    /// Whether it can be sent without knowing anything about it: nothing to bind, and either
-    /// nothing to decode or nothing done that could not be done again.
+    /// Returns true if it can be sent without preparing it: it has no values to bind, and either nothing to decode
+    /// or no effect that could not be repeated.
     pub(crate) fn goes_direct(&self) -> bool {
         match (&self.values, self.options.access) {
             _ if self.position != TransactionPosition::ALONE => false,
@@ -83,7 +83,7 @@ impl Execution {
         }
     }
 
-    /// Whether it leaves nothing behind in its session, and needs nothing around it.
+    /// Returns true if it has no side effect on its session, and needs no transaction.
     pub(crate) fn may_autocommit(&self) -> bool {
         self.admission.autocommit
             && self.position == TransactionPosition::ALONE
@@ -93,7 +93,7 @@ impl Execution {
             && !self.opens_cursors
     }
 
-    /// By what statements are told apart of which every letter counts, and the kinds of their values.
+    /// Returns a fingerprint in which every character of the text counts, and the kinds of the values.
     pub(crate) fn exact(&self) -> QueryFingerprint {
         let schema = self.default_schema.as_deref().unwrap_or_default();
         let role = self.identity.as_ref().map_or("", |identity| identity.role.as_str());
@@ -105,7 +105,7 @@ impl Execution {
         QueryFingerprint::exact(&[self.text.as_str(), schema, role, means], self.arguments().iter().flat_map(kind))
     }
 
-    /// By what the tables of its columns are foreseen, where somebody is told of them.
+    /// Returns the key by which the tables of its columns are predicted, if the caller is told of them.
     pub(crate) fn fingerprint(&self) -> Option<QueryFingerprint> {
         let is_told = self.options.describes && self.returns_rows && matches!(self.values, Values::Inferred(_));
         let role = self.identity.as_ref().map_or("", |identity| identity.role.as_str());
@@ -113,8 +113,8 @@ impl Execution {
         is_told.then(|| QueryFingerprint::new(text, &[self.default_schema.as_deref().unwrap_or_default(), role]))
     }
 
-    /// Whether what is told of its tables has to be asked in its own transaction: behind a pooler a session
-    /// of our own is another connection, and what ran before it may have changed them.
+    /// Returns true if its tables must be looked up in its own transaction: behind a pooler a session of our own is
+    /// another connection, and earlier statements may have changed the tables.
     pub(crate) fn asks_within(&self) -> bool {
         self.position.pooled || (!self.position.begins && self.options.access == Access::ReadWrite)
     }
@@ -126,7 +126,7 @@ impl Execution {
         Self { position: TransactionPosition::WITHIN, ..Self::of_ours(text, Class::Session, options, values) }
     }
 
-    /// A statement that is written here, with a transaction of its own.
+    /// Makes a statement of our own, with a transaction of its own.
     pub(crate) fn of_ours(text: String, class: Class, options: ExecOptions, values: Values) -> Self {
         Self {
             text,
@@ -159,13 +159,13 @@ impl Execution {
         }
     }
 
-    /// Whether nothing that runs before it in its transaction can change what its names mean.
+    /// Returns true if no earlier statement of its transaction can change the meaning of its names.
     pub(crate) fn is_judged_beforehand(&self) -> bool {
         self.guarded.as_ref().is_none_or(PendingCheck::is_alone)
     }
 
-    /// What is told of the `count` of rows that the source gave at the end: −1 for what returns rows of its
-    /// own, which it counts too.
+    /// Returns the number of changed rows to report for the source's `count`: −1 for a statement that returns rows
+    /// of its own, which the source counts too.
     pub(crate) fn affected(&self, count: u64, has_rows: bool) -> i64 {
         if self.origin.as_ref().is_some_and(|statement| statement.counts) {
             i64::try_from(count).unwrap_or(i64::MAX)
@@ -182,12 +182,13 @@ impl Execution {
         }
     }
 
-    /// Whether a value means what the same literal would: in a caller's own statement, and where it chooses the overload.
+    /// Returns true if a value means what the same literal would: in a caller's own statement, and if values choose
+    /// the overload.
     pub(crate) fn means_literals(&self) -> bool {
         self.origin.is_some() || self.is_overloaded
     }
 
-    /// What is bound to the parameter of this number, from 1.
+    /// Returns the argument bound to the parameter of this number, from 1.
     fn argument(&self, number: usize, sent: &SentText) -> Option<&Argument> {
         let index = number.checked_sub(1)?;
         match sent.split() {
@@ -196,7 +197,8 @@ impl Execution {
         }
     }
 
-    /// The failure in which the source speaks of a parameter that stands where no value can, under the caller's name.
+    /// Rewrites an error about a parameter in a position that takes no value, with the caller's name of the
+    /// parameter.
     fn misplaced(&self, mut failure: Error, error: &tokio_postgres::Error, sent: &SentText) -> Error {
         let Some(number) = failure::misplaced_parameter(error, sent.split().map_or(&self.text, |split| split.text()))
         else {
@@ -214,7 +216,7 @@ impl Execution {
         ))
     }
 
-    /// What the source said, in the caller's terms.
+    /// Returns the source's error in the caller's terms.
     pub(crate) fn failure(&self, error: &tokio_postgres::Error, sent: &SentText) -> Error {
         if let Some(identity) = self.identity.as_ref().filter(|identity| identity.is_refused()) {
             return identity::refused(identity, error);

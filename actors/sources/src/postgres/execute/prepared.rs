@@ -51,7 +51,7 @@ pub(crate) async fn prepared(
     };
     let PreparedExecution { ready, text, bound, columns, forms, sent, fallback, .. } = made;
     let (asked, within) = look_up(cache, execution, &columns);
-    // Several messages, each sent when the one before is answered: the end cannot be sent ahead.
+    // Several messages, each sent after the answer to the one before: the end cannot be sent ahead.
     let end = if fallback.is_some() {
         held(&session, mode, execution.position)
     } else {
@@ -71,10 +71,10 @@ pub(crate) async fn prepared(
     Ok(Response { columns, forms, first, progress, sent, asked, fingerprint: None })
 }
 
-/// Tables to look up in the statement's own transaction, and who is told.
+/// Tables to look up in the statement's own transaction, and the receiver of the result.
 type LookupWithin = (Vec<Oid>, oneshot::Sender<Relations>);
 
-/// Looks up the tables of `columns` where somebody is told of them: beside the statement, or within its transaction.
+/// Looks up the tables of `columns` if the caller is told of them: beside the statement, or within its transaction.
 fn look_up(
     cache: &CatalogCache,
     execution: &Execution,
@@ -103,7 +103,7 @@ struct Run {
 }
 
 impl Run {
-    /// Sends the run on `session`, with what has to be said and asked in front of its rows.
+    /// Sends the run on `session`, with everything that must precede its rows.
     fn send(self, session: Arc<Session>) -> BoxFuture<'static, Result<Rows, tokio_postgres::Error>> {
         let Self { ready, text, bound, fallback, within, begins } = self;
         async move {
@@ -145,7 +145,7 @@ impl Run {
 /// A prepared statement with its values, its transaction open.
 pub(crate) struct PreparedExecution {
     pub(crate) ready: Statement,
-    /// What was prepared, where that is not the statement's own text.
+    /// The text that was prepared, if it is not the statement's own.
     text: Option<String>,
     pub(crate) bound: Vec<BoundValue>,
     pub(crate) columns: Vec<ColumnDescription>,
@@ -155,7 +155,7 @@ pub(crate) struct PreparedExecution {
     pub(crate) fallback: Option<Arc<TextFallback>>,
 }
 
-/// Begins the transaction, or goes on with it, and prepares the statement of `execution`.
+/// Begins or continues the transaction, and prepares the statement of `execution`.
 pub(crate) async fn make_ready(
     session: &Session,
     execution: &Execution,
@@ -177,7 +177,7 @@ pub(crate) async fn make_ready(
     let forms = text_forms(&columns);
     let own = text.as_deref().unwrap_or(&execution.text);
     if matches!(execution.class, Class::Call | Class::Session) {
-        // Nothing can stand around a CALL, or a FETCH.
+        // A CALL or a FETCH cannot be a part of another statement.
         let fallback = Some(Arc::new(TextFallback::new(own, ready.params(), &columns)));
         return Ok(PreparedExecution { ready, text, bound, columns, forms, sent, fallback });
     }
@@ -194,7 +194,7 @@ pub(crate) async fn make_ready(
     Ok(PreparedExecution { ready, text, bound, columns, forms, sent, fallback: None })
 }
 
-/// The columns of a reader whose answer was empty.
+/// Describes the columns of a reader whose answer was empty.
 pub(crate) async fn described(
     session: &Session,
     execution: &Execution,
@@ -207,8 +207,8 @@ pub(crate) async fn described(
     ready.map(|ready| descriptions(ready.columns()))
 }
 
-/// The statement with every column that has no native form as the source's own text, and how many
-/// characters now stand in front of it, where all of it stands behind these.
+/// Rewrites the statement so that columns without a decoder are returned as text. Also returns the number of
+/// characters in front of the original, if that is contained as a whole.
 fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, Option<usize>) {
     let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
     let shown: Vec<String> = columns
@@ -219,7 +219,7 @@ fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, 
             None => printed(name, &column.type_).0,
         })
         .collect();
-    // What changes data stands in the outermost WITH alone: its list becomes that of the frame.
+    // Data changes are allowed only in the outermost WITH: its list moves to the outer statement.
     let behind = if class == Class::Select { None } else { portico_sql::query_behind_with(text) };
     let (list, query) = text.split_at(behind.unwrap_or_default());
     let head = if list.is_empty() { "WITH ".to_owned() } else { format!("{list}, ") };
@@ -229,7 +229,7 @@ fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, 
     (wrapped, list.is_empty().then(|| prefix.chars().count()))
 }
 
-/// Forms of columns, of which those without a native one come as text.
+/// Returns the decoders of columns; those without one are returned as text.
 fn text_forms(columns: &[ColumnDescription]) -> Vec<ColumnDecoder> {
     columns
         .iter()

@@ -32,7 +32,7 @@ const GIVE_TYPES: &str = "give values of the types that one of the candidates ta
 enum ChosenBy {
     /// The casts of its arguments say which it is.
     Us,
-    /// Several differ in nothing but types: the values mean what literals would.
+    /// Several differ only in types: the values mean what literals would.
     Server,
 }
 
@@ -44,9 +44,9 @@ pub(crate) struct RoutineCall {
 }
 
 impl RoutineCall {
-    /// What is said of a call that failed with `error`.
+    /// Returns the error to report for a call that failed with `error`.
     pub(crate) fn told(self, error: Error) -> Error {
-        // The routine that was chosen may say the same of what it calls.
+        // The called routine may have failed with the same error in its own calls.
         let is_within = error.get_site().is_some_and(|site| site.within || site.raised);
         match (self.candidates.filter(|_| !is_within), error.get_sqlstate()) {
             (Some(candidates), Some("42883")) => {
@@ -58,13 +58,13 @@ impl RoutineCall {
     }
 }
 
-/// The statement for `invocation`. Where something is hidden, by `hides`, no argument may name what is.
+/// Returns the statement for `invocation`. If something is hidden (`hides`), no argument may name a hidden object.
 ///
 /// # Errors
-/// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when nothing has that name,
-/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when no overload takes the arguments, or several of different
-/// parameters,
-/// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) when one of them may name what is hidden.
+/// [`Kind::NotFound`](portico_core::error::Kind::NotFound) if nothing has that name,
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if no overload accepts the arguments, or several with
+/// different parameters do, [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) if an argument may name a
+/// hidden object.
 pub(crate) fn execution(
     known: &KnownRoutines,
     invocation: &Invocation,
@@ -103,7 +103,7 @@ pub(crate) fn execution(
             }
             Ok(RoutineCall { execution: written(only, ChosenBy::Us), candidates: None })
         }
-        // The server would choose among what is hidden too.
+        // The server would also choose among hidden overloads.
         _ if hides => Err(undecided(&candidates(&meant))),
         [first, others @ ..] => {
             let execution = written(first, ChosenBy::Server);
@@ -115,14 +115,14 @@ pub(crate) fn execution(
     }
 }
 
-/// Whether a call may have failed because the routine is no longer what it was when it was read: there is
-/// none with these arguments, or it is of the other kind, or a value is not of the type that it had.
+/// Returns true if a call may have failed because the routine has changed since it was read: it does not exist with
+/// these arguments, or is of the other kind, or a value is not of its former type.
 pub(crate) fn may_be_changed(error: &Error) -> bool {
     matches!(error.get_sqlstate(), Some("42883" | "42725" | "42809" | "42704" | "3F000")) || error.kind == Kind::Invalid
 }
 
-/// Where the name is looked for, its forms, and which routines it had when they were read: all that decides what the
-/// call means.
+/// Returns where the name is looked up, its forms, and the routines that it had when they were read: everything
+/// that determines what the call means.
 pub(crate) fn lookup(known: &KnownRoutines, invocation: &Invocation) -> RoutineLookup {
     let schemas = invocation.schemas(&known.path).cloned().collect();
     let names = vec![invocation.name.clone(), invocation.name.to_lowercase()];
@@ -159,7 +159,7 @@ fn fit(routine: &Routine, arguments: &[Argument]) -> Option<Vec<Option<usize>>> 
         let place = places.get_mut(slot)?;
         match *place {
             None => *place = Some(index),
-            // Further values for the list that begins with that one.
+            // Further values for the VARIADIC parameter that starts with that one.
             Some(_) if number(argument).is_some() && routine.slots.get(slot).is_some_and(|slot| slot.variadic) => {}
             Some(_) => return None,
         }
@@ -175,8 +175,9 @@ fn fit(routine: &Routine, arguments: &[Argument]) -> Option<Vec<Option<usize>>> 
     complete.then_some(places)
 }
 
-/// Refuses values that the source would take for the names of objects: the routine is the owner's, and what it is
-/// handed is the caller's. Nothing is said of the value, so that what is hidden and what is not there are told alike.
+/// Refuses values that the source would take for names of objects: the routine runs with its owner's privileges,
+/// and the values are the caller's. The error says nothing about the value, so that hidden and missing objects look
+/// alike.
 fn hand_no_names(routine: &Routine, places: &[Option<usize>], invocation: &Invocation) -> Result<()> {
     for (slot, place) in routine.slots.iter().zip(places) {
         let mut handed = match place.and_then(|index| invocation.arguments.get(index)) {
@@ -198,7 +199,7 @@ fn hand_no_names(routine: &Routine, places: &[Option<usize>], invocation: &Invoc
     Ok(())
 }
 
-/// An argument's name, or its type where it has none.
+/// Returns an argument's name, or its type if it has no name.
 fn shown(slot: &Slot) -> &str {
     match &slot.type_ {
         SlotType::Named(type_) if slot.name.is_empty() => type_,
@@ -206,7 +207,7 @@ fn shown(slot: &Slot) -> &str {
     }
 }
 
-/// Clients may also list what comes out, without a value.
+/// Returns true if the name is that of an output parameter, which clients may list without a value.
 fn names_output(routine: &Routine, name: &str) -> bool {
     if routine.slots.iter().any(|slot| slot.direction != Direction::Out && slot.name == name) {
         return false;
@@ -224,7 +225,7 @@ fn is_named(slot: &Slot, argument: &Argument) -> bool {
     !slot.name.is_empty() && slot.name.eq_ignore_ascii_case(bindings::name_without_at(&argument.name))
 }
 
-/// A value with the type of its slot. Where any type is taken, a number is of its own.
+/// Returns a value with the type of its slot. If any type is accepted, a number has its own.
 fn cast(value: String, slot: &Slot, argument: Option<&Argument>) -> String {
     let own = match (&slot.type_, argument) {
         (SlotType::Named(type_), _) => return format!("{value}::{type_}"),
@@ -234,8 +235,8 @@ fn cast(value: String, slot: &Slot, argument: Option<&Argument>) -> String {
     own.map_or_else(|| value.clone(), |own| format!("{value}::pg_catalog.{}", own.name()))
 }
 
-/// What a caller names is written by name: the server itself finds its place. What was remembered of the
-/// signature may be out of date, and must then fail and not give another answer.
+/// Returns the list of arguments. Those that a caller names are written by name: the server itself finds their
+/// position. If the cached signature is outdated, the call must fail and not return a wrong answer.
 fn argument_list(
     routine: &Routine,
     places: &[Option<usize>],
@@ -251,14 +252,14 @@ fn argument_list(
     let given: Vec<(&Slot, Option<&Argument>)> = (routine.slots.iter().zip(places))
         .map(|(slot, place)| (slot, place.and_then(|index| invocation.arguments.get(index))))
         .collect();
-    // Behind a name nothing can be told by its place.
+    // After a named argument none can be given by position.
     let nameless = given.iter().rposition(|(slot, argument)| slot.name.is_empty() && argument.is_some());
     let mut by_name = false;
     for (index, (slot, argument)) in given.into_iter().enumerate() {
         let may_be_named = nameless.is_none_or(|nameless| index > nameless);
         by_name |= may_be_named && argument.is_some_and(|argument| is_named(slot, argument));
         let list = if slot.variadic { elements(routine, invocation) } else { Vec::new() };
-        // Of a list of any types there is no array. Behind a name there are no places.
+        // A list of values of any type cannot be an array. After a named argument none can be given by position.
         let is_list = match slot.type_ {
             SlotType::Any => true,
             SlotType::Named(_) => by == ChosenBy::Server && !is_whole(&list),
@@ -277,9 +278,9 @@ fn argument_list(
                 cast(format!("${}", values.len()), slot, Some(argument))
             }
             (None, Direction::Out) => cast("NULL".to_owned(), slot, None),
-            // No arguments at all are an empty list of them.
+            // Without arguments the list is empty.
             (None, _) if slot.variadic && !slot.optional => cast("'{}'".to_owned(), slot, None),
-            // Left to its default; what follows can only be told by name.
+            // Left to its default; later arguments can only be given by name.
             (None, _) => {
                 by_name = true;
                 continue;
@@ -308,7 +309,7 @@ fn call(
     let is_cursor = |p: &Parameter| p.direction != Direction::In && p.type_name == "refcursor";
     let opens_cursors = procedure.parameters.iter().any(is_cursor);
     let target = format!("{}.{}({})", quoted(&procedure.schema), quoted(&procedure.name), list);
-    // Only whoever writes the FROM could say which columns it has.
+    // Only the author of the FROM clause knows its columns.
     let is_of_any_columns =
         |p: &Parameter| p.direction == Direction::Return && p.name == RETURN_VALUE && p.type_name == "record";
     let (text, class) = if routine.is_procedure {

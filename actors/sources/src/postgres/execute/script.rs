@@ -1,5 +1,5 @@
-//! Several statements in one transaction on one session, each prepared when those before it are
-//! done, since it may need what they made. How one of them runs is in `prepared.rs`.
+//! Runs several statements in one transaction on one session. Each is prepared after those before it have ended,
+//! since it may need what they created. How one of them runs is in `prepared.rs`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ pub(crate) async fn results(
     asked: CallOptions<'_>,
     context: CallContext,
 ) -> Result<Results> {
-    // Where all are queries, none changes what the names in the next one mean. Whether they are is asked of
-    // the server, for each of them.
+    // If all are queries, none changes the meaning of names in the next one. Whether they are is asked of the
+    // server, for each of them.
     let queries =
         |prepared: &Prepared| matches!(prepared.statement.class, Class::Select | Class::Insert | Class::Update);
     let extent = if statements.iter().all(queries) { StatementUse::AmongQueries } else { StatementUse::Among };
@@ -58,7 +58,7 @@ pub(crate) async fn run(
     let may_repeat = session.is_reused();
     let mut script = Script::new(shared, executions, options, context);
     match script.begin(session).await {
-        // Nothing was done on a session that turned out dead while it was idle.
+        // The session turned out to be closed while it was idle, and nothing was done on it.
         Err(error) if may_repeat && options.access == Access::ReadOnly && error.kind == Kind::Unavailable => {
             shared.sessions.forget_idle();
             let session = script.context.bound(shared.sessions.take(&script.context)).await??;
@@ -72,7 +72,7 @@ pub(crate) async fn run(
     ))
 }
 
-/// Tells the columns of `statements` and runs none of them.
+/// Describes the columns of `statements`, and runs none of them.
 pub(crate) async fn columns(
     shared: &Shared,
     statements: Vec<Prepared>,
@@ -106,7 +106,7 @@ pub(crate) async fn columns(
         }
         relations.map_err(|error| context.judge(failure::statement(&error, None, &SentText::SAME)))?
     } else {
-        // The session holds the tables until they are told of: beside it, where that question is prepared.
+        // The session locks the tables until they are described: on another session, where that query is prepared.
         let relations = context.bound(shared.cache.ask_of(tables).answer()).await?;
         session.runtime().clone().spawn(async move {
             if session.after_reading().await {
@@ -170,8 +170,8 @@ impl Script {
         Self { name, cache, context, options, executions, current: None }
     }
 
-    /// Begins the first statement. All of them are judged beforehand where none can define what the next
-    /// one names; the server cannot be asked within a transaction that reads.
+    /// Begins the first statement. All statements are checked beforehand if none can create what the next one
+    /// names: the server cannot be asked within a read-only transaction.
     async fn begin(&mut self, session: Arc<Session>) -> Result<()> {
         let beforehand =
             self.options.access == Access::ReadOnly || self.executions.iter().all(Execution::is_judged_beforehand);

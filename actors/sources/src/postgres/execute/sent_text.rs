@@ -1,4 +1,4 @@
-//! How what a server says of a text that was sent is told of the statement.
+//! Maps what a server says about the text that was sent to the caller's statement.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::postgres::bind::split_parameters::SplitParameters;
 /// How positions and parameters of the text that was sent lead back to the statement.
 #[derive(Clone)]
 pub(crate) struct SentText {
-    /// Characters in front of the statement as it was prepared; `None` where it does not stand there as a whole.
+    /// The number of characters before the prepared statement; `None` if it is not contained as a whole.
     before: Option<u32>,
     split: Option<Arc<SplitParameters>>,
 }
@@ -26,7 +26,8 @@ impl SentText {
         Self { before: Some(0), split: split.cloned() }
     }
 
-    /// The same within other words, so many of whose characters stand in front of all of it, if that stands there.
+    /// Maps through an enclosing text with so many characters before the statement, if that is contained as a
+    /// whole.
     #[must_use]
     pub(crate) fn framed(self, before: Option<usize>) -> Self {
         Self { before: before.and_then(|before| u32::try_from(before).ok()), ..self }

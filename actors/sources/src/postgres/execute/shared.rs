@@ -1,4 +1,4 @@
-//! What all statements of one connection share.
+//! What all statements of a connection share.
 
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ pub(crate) struct Shared {
     pub(crate) closing: CancellationToken,
 }
 
-/// On which terms, for whom and in which trace statements are run.
+/// The options, identity and trace that statements run with.
 #[derive(Clone, Copy)]
 pub(crate) struct CallOptions<'a> {
-    /// The walls that stand around what they may use.
+    /// The walls that restrict what they may use.
     pub(crate) walls: &'a Walls,
     pub(crate) options: ExecOptions,
     pub(crate) by: &'a AssumedIdentity,
@@ -79,7 +79,7 @@ impl Shared {
             asked.walls.guard(&mut statement, with, (asked.options, asked.by), extent)?
         };
         if let Some(trace) = asked.trace.filter(|_| !portico_sql::is_open(&statement.text, Dialect::POSTGRESQL)) {
-            // Positions that the source tells stay true: the comment stands behind the text.
+            // The source's positions stay valid: the comment is at the end of the text.
             trace.comment(&mut statement.text);
         }
         Ok(Execution {

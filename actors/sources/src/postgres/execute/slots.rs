@@ -12,7 +12,7 @@ pub(super) fn inputs(routine: &Routine) -> usize {
     routine.slots.iter().filter(|slot| slot.direction != Direction::Out).count()
 }
 
-/// Whether the numbers of a list's values leave one out: nobody could say what stands there.
+/// Returns true if the numbers of a list's values have a gap, whose value would be undefined.
 pub(super) fn leaves_out(routine: &Routine, arguments: &[Argument]) -> bool {
     let last = inputs(routine);
     let mut numbers: Vec<usize> = arguments.iter().filter_map(number).filter(|number| *number >= last).collect();
@@ -33,7 +33,7 @@ pub(super) fn slot_of(slots: &[Slot], name: &str) -> Option<usize> {
             let number: usize = name.parse().ok()?;
             let mut inputs = slots.iter().enumerate().filter(|(_, slot)| given(slot));
             let numbered = inputs.clone().nth(number.checked_sub(1)?);
-            // Whatever comes behind the last input belongs to a list that takes any number.
+            // Everything after the last input belongs to a list of any length.
             numbered.or_else(|| inputs.next_back().filter(|(_, last)| last.variadic)).map(|(index, _)| index)
         })
 }
@@ -55,13 +55,13 @@ pub(super) fn number(argument: &Argument) -> Option<usize> {
     bindings::name_without_at(&argument.name).parse().ok()
 }
 
-/// Whether a VARIADIC parameter is given its array: one that stands alone, or NULL by the parameter's name.
+/// Returns true if a VARIADIC parameter is given a whole array: a single one, or NULL by the parameter's name.
 pub(super) fn is_whole(elements: &[&Argument]) -> bool {
     let [only] = elements else { return false };
     bindings::is_array(only) || (only.value.get() == "null" && number(only).is_none())
 }
 
-/// Whether each JSON array goes to a parameter that takes one: an array, or JSON.
+/// Returns true if each JSON array goes to a parameter that accepts one: an array, or JSON.
 pub(super) fn takes_arrays(routine: &Routine, places: &[Option<usize>], invocation: &Invocation) -> bool {
     let takes = |type_: &SlotType| match type_ {
         // The server calls the type of an array by that of its elements, behind an underscore.
@@ -89,8 +89,8 @@ pub(super) fn gathered(elements: &[&Argument]) -> Option<Argument> {
     Some(list.map_or_else(|_| first.clone(), |value| Argument { value, ..first.clone() }))
 }
 
-/// Whether a call of it as the server reads one leaves its VARIADIC parameter without a value, or gives it one by name that
-/// is no array: another overload is meant then, where there is one.
+/// Returns true if the call, as the server reads it, leaves the VARIADIC parameter without a value, or gives it by
+/// name a value that is not an array: another overload is meant then, if there is one.
 pub(super) fn is_forced(routine: &Routine, invocation: &Invocation) -> bool {
     let elements = elements(routine, invocation);
     let is_variadic = routine.slots.iter().any(|slot| slot.variadic);

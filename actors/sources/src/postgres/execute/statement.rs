@@ -1,5 +1,5 @@
-//! One statement from its text to its first rows: in one round trip where nothing must be known
-//! beforehand, else prepared first. How its rows are read on is in `rows.rs`.
+//! Runs one statement up to its first rows: in one round trip if nothing must be known beforehand, otherwise it is
+//! prepared first. Reading the further rows is in `rows.rs`.
 
 use crate::postgres::decode::columns::{ColumnDescription, descriptions};
 use crate::postgres::execute::answer::response::Progress;
@@ -33,7 +33,7 @@ use crate::postgres::session::handle::Session;
 use crate::postgres::session::setup::without_jit;
 use portico_core::error::{Kind, Result};
 
-/// How long a silent statement goes on before we look whether it is the wire that is stuck.
+/// How long a statement may be silent before we check whether the wire is stuck.
 const SILENCE: Duration = Duration::from_secs(1);
 /// A last look before a statement is held to be stuck.
 const LAST_LOOK: Duration = Duration::from_millis(100);
@@ -54,8 +54,8 @@ pub(crate) async fn execute(shared: &Shared, execution: &Execution, context: &Ca
     answer.map_err(|error| context.judge(error))
 }
 
-/// Judges the statement of `execution` on the session that it will run on; behind a refusal its transaction is
-/// ended. What an administrator wrote is refused nothing.
+/// Checks the statement of `execution` on the session that it will run on. After a refusal its transaction is
+/// ended. An administrator's statement is never refused.
 pub(crate) async fn admit(
     cache: &CatalogCache,
     session: &Arc<Session>,
@@ -88,7 +88,7 @@ async fn attempt(
     let (sessions, cache) = (&shared.sessions, &*shared.cache);
     admit(cache, &session, execution, context).await?;
     let autocommit = Autocommit::plan(&session, execution, context).await?;
-    // Of a role's own session nobody else is told whether it is stuck (`catalog/cache.rs`).
+    // Whether a role's own session is stuck cannot be seen from other sessions (`catalog/cache.rs`).
     let is_direct = execution.goes_direct() && !(session.is_login() && matches!(execution.values, Values::Inferred(_)));
     if autocommit.is_none() && !is_direct {
         return prepared(session, cache, execution, context).await;
@@ -107,9 +107,9 @@ async fn attempt(
 
 enum Direct {
     Answered(Response),
-    /// A column's type can only be told by the source itself.
+    /// Only the source itself knows the type of a column.
     NeedsText(RunningStatement),
-    /// The wire library waits for a type behind an answer that nobody reads (`session/custom_types.rs`).
+    /// The wire library waits for a type behind an answer that is not being read (`session/custom_types.rs`).
     Stuck,
 }
 
@@ -122,7 +122,7 @@ async fn direct(
     execution: &Execution,
     (context, autocommit): (&CallContext, Option<Autocommit>),
 ) -> Result<Direct> {
-    // Our own queries hold nothing that would need it.
+    // Our own queries do not need it.
     let may_repeat = execution.options.access == Access::ReadOnly && matches!(execution.values, Values::Inferred(_));
     let fingerprint = execution.fingerprint();
     let asked = fingerprint.and_then(|fingerprint| cache.prefetch(&fingerprint));
@@ -153,7 +153,7 @@ async fn direct(
         let (affected, session) =
             context.bound(running.end()).await?.map_err(|error| execution.failure(&error, &SentText::SAME))?;
         match (&execution.values, session) {
-            // No row told the columns' names and types.
+            // There was no row to learn the columns' names and types from.
             (Values::Inferred(_), Some(session)) if execution.returns_rows && !is_kept => {
                 columns = columns_without_rows(&session, execution, context, autocommits).await?;
             }
@@ -177,7 +177,7 @@ async fn direct(
     Ok(Direct::Answered(Response { columns, forms, first, progress, sent: SentText::SAME, asked, fingerprint }))
 }
 
-/// Starts the statement, with what goes in front of it and behind it in one round trip.
+/// Starts the statement, together with what precedes and follows it, in one round trip.
 fn start(
     session: &Arc<Session>,
     execution: &Execution,
@@ -193,7 +193,7 @@ fn start(
     RunningStatement::new(Arc::clone(session), opening(session, execution, envelope), end)
 }
 
-/// How the statement runs in a transaction of its own.
+/// Returns how the statement runs in a transaction of its own.
 fn in_transaction(session: &Session, execution: &Execution, context: &CallContext) -> Autocommit {
     let mut opening = beginning(execution.mode(), context, session.pooled);
     if let Values::Metadata(..) = execution.values {
@@ -202,7 +202,7 @@ fn in_transaction(session: &Session, execution: &Execution, context: &CallContex
     Autocommit { opening: Some(opening), milliseconds: None, statement: None, bound: Vec::new() }
 }
 
-/// Sends the statement and all that goes in front of it.
+/// Sends the statement and everything that precedes it.
 fn opening(
     session: &Arc<Session>,
     execution: &Execution,
@@ -229,7 +229,8 @@ fn opening(
     .boxed()
 }
 
-/// Waits for the first rows. `None` where the wire is stuck: that is looked for where the session's `process` is given.
+/// Waits for the first rows. Returns `None` if the wire is stuck, which is checked if the session's `process` is
+/// given.
 async fn first_batch(
     running: &mut RunningStatement,
     cache: &CatalogCache,

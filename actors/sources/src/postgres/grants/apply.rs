@@ -1,10 +1,11 @@
-//! The rights of a database user beside what a connection exposes. Grants are the first wall in front of what
-//! is hidden: here are the statements that build it, and here is told where it stands open.
+//! The privileges of a database user compared with what a connection exposes. Privileges are the first protection
+//! of what is hidden: this module has the statements that grant and revoke them, and reports where they are too
+//! wide.
 //!
-//! A role for a connection may: connect; make temporary objects (the driver asks the server what it
-//! understood by means of one); look into the schemas that are shown; read, or read and write, the tables,
-//! views and sequences that are; execute the routines that are. What inherits from a table or is a partition of
-//! it is read through it, and what a view reads is its owner's matter: neither needs a right of its own.
+//! A connection's role may: connect; create temporary objects (the driver uses one to ask the server how it
+//! understood a statement); use the schemas that are shown; read, or read and write, the tables, views and
+//! sequences that are; execute the routines that are. Children and partitions are read through their parent, and
+//! what a view reads is checked for the view's owner: neither needs privileges of its own.
 
 use std::time::Duration;
 
@@ -30,13 +31,13 @@ use crate::postgres::grants::{inventory, script};
 /// All of it together, locks of others included.
 const PATIENCE: Duration = Duration::from_secs(120);
 const BOUNDS: &str = "SET LOCAL statement_timeout = '60s'; SET LOCAL lock_timeout = '10s'";
-/// Octets of a name that PostgreSQL keeps; what is longer would be cut there, without a word.
+/// The maximal length of a name in bytes; PostgreSQL silently truncates longer ones.
 const LONGEST_NAME: usize = 63;
 
-/// What it takes to give `wanted`, as the connection's own user sees the database at `address`.
+/// Returns the statements that grant `wanted`, as seen by the connection's own user in the database at `address`.
 ///
 /// # Errors
-/// [`Kind::Invalid`] for a role that can have no such rights, and as [`Source::ping`](crate::Source::ping).
+/// [`Kind::Invalid`] for a role that cannot have such privileges, and as [`Source::ping`](crate::Source::ping).
 pub(crate) async fn grants(settings: &Settings, address: &Address, wanted: &GrantRequest) -> Result<GrantScript> {
     admit(&wanted.role)?;
     let connector = Connector::new(address, settings.connect_timeout)?;
@@ -50,11 +51,11 @@ pub(crate) async fn grants(settings: &Settings, address: &Address, wanted: &Gran
     .await
 }
 
-/// Gives `wanted` as `administrator`, in one transaction: `show` is handed the statements before they run, and
-/// `record` before they take effect. What the role can still do beyond what is exposed is told.
+/// Grants `wanted` as `administrator`, in one transaction: `show` receives the statements before they run, and
+/// `record` runs before they take effect. Returns what the role can still do beyond what is exposed.
 ///
 /// # Errors
-/// As [`grants`], what `record` says, and what the database said of a statement: then nothing was changed.
+/// As [`grants`], an error of `record`, and an error of the database: then nothing was changed.
 pub(crate) async fn apply(
     settings: &Settings,
     address: &Address,

@@ -1,5 +1,5 @@
-//! What there is in a database, and who may do what with it: read from the catalogue in a handful of
-//! questions, whatever the number of things. What of it callers see is in `shown.rs`.
+//! The objects in a database and the privileges on them, read from the catalogue in a fixed number of queries.
+//! Which of them callers see is in `shown.rs`.
 
 use futures_util::future::try_join3;
 use tokio_postgres::types::{Oid, Type};
@@ -10,13 +10,13 @@ use crate::postgres::quote::quoted;
 use crate::postgres::session::own::{ask, get};
 use portico_core::error::Result;
 
-/// Whose rights are asked for.
+/// Whose privileges are read.
 #[derive(Clone, Copy)]
 pub(crate) enum Whose {
-    /// Those that were granted to this role itself; of a role that is not there, none.
+    /// Those granted to this role itself; none if the role does not exist.
     Granted(Option<Oid>),
-    /// Whatever this role can do by any means short of being a superuser: by grants to it, to roles that
-    /// it may become, and to everybody.
+    /// Everything that this role can do without being a superuser: by grants to it, to roles that it may become,
+    /// and to PUBLIC.
     Effective(Oid),
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct Inventory {
     pub(crate) routines: Vec<Object>,
 }
 
-/// Who holds which rights, in PostgreSQL's own words. Among effective rights, `WRITE` stands for those
-/// that change rows and `OWNER` for what an owner may do.
+/// The holders of privileges, in PostgreSQL's own words. Among effective privileges, `WRITE` stands for those that
+/// change rows, and `OWNER` for what an owner may do.
 #[derive(Default)]
 pub(crate) struct HeldRights {
     pub(crate) role: Vec<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Object {
     /// `DATABASE`, `SCHEMA`, `TABLE` (also of views and foreign tables), `MATERIALIZED VIEW`, `SEQUENCE`, `FUNCTION`
     /// or `PROCEDURE`.
     pub(crate) kind: String,
-    /// Of what lies in one.
+    /// Its schema, if it is in one.
     pub(crate) schema: Option<String>,
     pub(crate) name: String,
     /// Of a routine, the types of its arguments as a statement writes them.
@@ -51,7 +51,7 @@ pub(crate) struct Object {
     pub(crate) held: HeldRights,
     /// Of a sequence, the table that it belongs to.
     pub(crate) belongs_to: Option<Oid>,
-    /// What a relation inherits from, or is a partition of.
+    /// The parents of a relation, by inheritance or partitioning.
     pub(crate) parents: Vec<Oid>,
     /// Whether a routine runs with its owner's rights.
     pub(crate) as_owner: bool,
@@ -67,7 +67,7 @@ impl Object {
         self.schema.as_deref().unwrap_or_default()
     }
 
-    /// Its name as findings tell it.
+    /// Returns its name as used in findings.
     pub(crate) fn called(&self) -> String {
         self.schema.iter().chain([&self.name]).map(String::as_str).collect::<Vec<_>>().join(".")
     }
@@ -90,7 +90,7 @@ impl Object {
         self.held.role.iter().any(|right| right == wanted)
     }
 
-    /// Reads a row of a question for objects, whose columns stand in this order.
+    /// Reads a row of a query for objects, with the columns in this order.
     pub(crate) fn read(row: &Row) -> Result<Self> {
         Ok(Self {
             oid: get(row, 0)?,
@@ -107,20 +107,20 @@ impl Object {
     }
 }
 
-/// What people have made: not the engine's own schemas. Nobody else's can begin with `pg_`.
+/// Objects that users have created: not the system schemas. No others may begin with `pg_`.
 const OURS: &str = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
 
-/// The roles whose rights `$1` has: its own with all that it inherits, and those that it may become
-/// without inheriting from them.
+/// The roles whose privileges `$1` has: its own with all that it inherits, and those that it may become without
+/// inheriting from them.
 const ROLES: &str = "WITH roles AS MATERIALIZED (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.oid = $1
     OR (pg_catalog.pg_has_role($1, r.oid, 'MEMBER') AND NOT pg_catalog.pg_has_role($1, r.oid, 'USAGE')))\n";
 
-/// Where one kind of object stands in the catalogue.
+/// Where one kind of object is found in the catalogue.
 struct Catalogue {
     /// The values of [`Object`] up to its owner, as SQL.
     names: &'static str,
     owner: &'static str,
-    /// Its list of rights, which list stands for an absent one, and further lists.
+    /// Its list of privileges, the list for an absent one, and further lists.
     list: &'static str,
     default: &'static str,
     more: &'static str,
@@ -182,7 +182,7 @@ const RELATIONS: Catalogue = Catalogue {
     order: "n.nspname, c.relname",
 };
 
-/// What belongs to an extension is the extension's matter.
+/// Objects of an extension are left to the extension.
 const ROUTINES: Catalogue = Catalogue {
     names: "p.oid, CASE p.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END, n.nspname::text, p.proname::text,
     CASE p.prokind WHEN 'a' THEN (
@@ -206,7 +206,8 @@ const ROUTINES: Catalogue = Catalogue {
 };
 
 impl Catalogue {
-    /// All of its objects, with the rights of `whose`: those of the role, and those of everybody.
+    /// Returns the query for all of its objects, with the privileges of `whose`: those of the role, and those of
+    /// PUBLIC.
     fn question(&self, whose: Whose) -> String {
         let Self { names, owner, list, default, more, rights, rest, from, only, order } = self;
         let (frame, role, public) = match whose {
@@ -237,9 +238,9 @@ FROM {from} WHERE {only} AND {OURS} ORDER BY {order}"
     }
 }
 
-/// What relations need to be used at all: the routines and sequences in their rules, policies and generated
+/// Returns what relations need to be used at all: the routines and sequences in their rules, policies and generated
 /// columns, and for writing ($2) in their defaults, constraints and indexes; and in those of what their views and
-/// children read. PostgreSQL asks whether the caller may run them, whoever wrote them.
+/// children read. PostgreSQL checks whether the caller may run them, whoever wrote them.
 const NEEDED: &str = "\
 WITH RECURSIVE seen(oid) AS (
     SELECT pg_catalog.unnest($1::oid[])
@@ -283,7 +284,7 @@ pub(crate) struct Needed {
     pub(crate) sequences: std::collections::HashSet<Oid>,
 }
 
-/// What `relations` need to be read, and to be written where that is asked for.
+/// Returns what `relations` need to be read, and to be written if requested.
 pub(crate) async fn needed(client: &Client, relations: &[Oid], writes: bool) -> Result<Needed> {
     let mut needed = Needed::default();
     for row in &ask(client, NEEDED, &[(&relations, Type::OID_ARRAY), (&writes, Type::BOOL)]).await? {
@@ -294,7 +295,7 @@ pub(crate) async fn needed(client: &Client, relations: &[Oid], writes: bool) -> 
 }
 
 impl Inventory {
-    /// Reads everything, with the rights of `whose`.
+    /// Reads everything, with the privileges of `whose`.
     pub(crate) async fn read(client: &Client, whose: Whose) -> Result<Self> {
         let read = |catalogue| objects(client, catalogue, whose);
         let (schemas, relations, routines) = try_join3(read(&SCHEMAS), read(&RELATIONS), read(&ROUTINES)).await?;

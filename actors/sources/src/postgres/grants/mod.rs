@@ -1,4 +1,4 @@
-//! The rights of a database user beside what a connection exposes.
+//! The privileges of a database user, compared with what a connection exposes.
 
 pub(crate) mod apply;
 pub(crate) mod inventory;

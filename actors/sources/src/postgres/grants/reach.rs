@@ -1,5 +1,5 @@
-//! What a database user can reach beyond what a connection exposes, and whether the server can be asked what
-//! it understood of a statement.
+//! Finds out what a database user can do beyond what a connection exposes, and whether the server can be asked how
+//! it understood a statement.
 
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
@@ -28,7 +28,7 @@ fn without_temp(has_roles: bool) -> String {
     )
 }
 
-/// Compares what `role`, else the user of this session, can do with what `settings` expose.
+/// Compares what `role`, or else the session's user, can do with what `settings` expose.
 pub(crate) async fn reach(client: &Client, settings: &Settings, role: Option<&str>) -> Result<Vec<Finding>> {
     let user = Role::read(client, role).await?;
     let user = user.ok_or_else(|| Error::internal("bug: the session's user is not in the catalogue"))?;
@@ -38,14 +38,14 @@ pub(crate) async fn reach(client: &Client, settings: &Settings, role: Option<&st
     if bounded && (hides || settings.access == Access::ReadOnly) {
         findings.extend(beyond(client, settings, &user).await?);
     }
-    // Where everything is exposed and may be written, nothing has to be asked.
+    // If everything is exposed and may be written, no query is needed.
     if hides || settings.has_roles || settings.access == Access::ReadOnly {
         findings.extend(asking(client, settings, &user).await?);
     }
     Ok(findings)
 }
 
-/// What no grant bounds.
+/// Returns the powers that no grant limits.
 fn powers(user: &Role, connection: &str) -> Vec<Finding> {
     let name = &user.name;
     let remedy = format!("`portico grants {connection}` prints the SQL for a user that may do what is exposed");
@@ -73,7 +73,7 @@ fn powers(user: &Role, connection: &str) -> Vec<Finding> {
     findings
 }
 
-/// What can be reached although it is hidden, or written although it is only to be read.
+/// Returns what can be accessed although it is hidden, or written although it is read-only.
 async fn beyond(client: &Client, settings: &Settings, user: &Role) -> Result<Vec<Finding>> {
     let exposure = &settings.exposure;
     let inventory = Inventory::read(client, Whose::Effective(user.oid)).await?;
@@ -122,7 +122,7 @@ async fn beyond(client: &Client, settings: &Settings, user: &Role) -> Result<Vec
     Ok(findings)
 }
 
-/// Whether the server can be asked what it understood.
+/// Returns whether the server can be asked how it understood a statement.
 async fn asking(client: &Client, settings: &Settings, user: &Role) -> Result<Vec<Finding>> {
     let instead = "the server cannot be asked what a statement uses, and Portico resolves its names by itself";
     let tell = |why: &str, remedy: &str| Finding::new(FindingSeverity::Warning, format!("{instead}: {why}"), remedy);

@@ -1,5 +1,4 @@
-//! The statements that make a role's rights those of the configuration: nothing is read here, and nothing
-//! is run.
+//! Writes the statements that make a role's privileges those of the configuration. Nothing is read or run here.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,10 +9,10 @@ use crate::postgres::grants::state::{DefaultRight, MARK, Origin, State};
 use crate::postgres::quote::quoted;
 use crate::{Access, Exposure, GrantRequest, GrantScript};
 
-/// Names of types are written in full, whatever the path of who runs the statements.
+/// Names of types are qualified, whatever the search path of the session that runs the statements.
 pub(crate) const PATH: &str = "SET LOCAL search_path = pg_catalog, pg_temp";
 
-/// What the statements are made of.
+/// The input for the statements.
 pub(crate) struct Subject<'a> {
     pub(crate) connection: &'a str,
     pub(crate) exposure: &'a Exposure,
@@ -29,11 +28,11 @@ struct Writer<'a> {
     subject: &'a Subject<'a>,
     role: String,
     script: GrantScript,
-    /// What the role owns, which nothing can be taken from.
+    /// The number of objects that the role owns, from whose owner nothing can be revoked.
     owned: usize,
 }
 
-/// The statements, and what there is to say about them.
+/// Returns the statements, and notes on them.
 pub(crate) fn write(subject: &Subject<'_>) -> GrantScript {
     let role = quoted(&subject.wanted.role);
     let mut writer = Writer { subject, role, script: GrantScript::default(), owned: 0 };
@@ -52,7 +51,7 @@ impl Writer<'_> {
             self.add(format!("CREATE ROLE {} LOGIN", self.role));
             self.add(format!("COMMENT ON ROLE {} IS '{MARK}'", self.role));
         }
-        // TEMP is how the server is asked what it understood; see the module `grants`.
+        // TEMP is needed to ask the server how it understood a statement; see the module `grants`.
         self.settle(&state.database, &["CONNECT", "TEMPORARY"], false);
         for schema in &self.subject.inventory.schemas {
             let shown = self.subject.exposure.shows_schema(&schema.name);
@@ -79,7 +78,7 @@ impl Writer<'_> {
             _ if needed && relation.is_sequence() => &["USAGE"],
             _ => &[],
         };
-        // What is read through its parent is no secret by its own name.
+        // A relation that is read through its parent need not be hidden under its own name.
         let tell = sight != Visibility::Through && self.is_within_reach(relation.schema());
         self.settle(relation, rights, tell);
     }
@@ -111,8 +110,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes rights on `object` those of `rights`. What everybody may do beyond them is kept apart, if it
-    /// is to be told.
+    /// Makes the privileges on `object` equal to `rights`. What PUBLIC may do beyond them is kept apart, if it is
+    /// to be reported.
     fn settle(&mut self, object: &Object, rights: &[&str], tell: bool) {
         if object.owner == self.subject.wanted.role {
             self.owned += usize::from(rights.is_empty());
@@ -135,14 +134,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether the role, or everybody, may look into a schema.
+    /// Returns true if the role, or PUBLIC, may use a schema.
     fn is_within_reach(&self, schema: &str) -> bool {
         let open = |found: &Object| found.held.public.iter().any(|right| right == "USAGE");
         self.subject.exposure.shows_schema(schema)
             || self.subject.inventory.schemas.iter().any(|found| found.name == schema && open(found))
     }
 
-    /// What will be made in a schema is exposed only where every name there is.
+    /// Future objects of a schema are exposed only if all names in it are.
     fn defaults(&mut self) {
         let writes = self.subject.access == Access::ReadWrite;
         let mut wanted: Vec<DefaultRight> = Vec::new();
@@ -173,7 +172,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether whatever is in a schema, now and later, is exposed: tables, and routines.
+    /// Returns whether everything in a schema, now and later, is exposed: tables, and routines.
     fn is_open(&self, schema: &str) -> (bool, bool) {
         let Subject { exposure, inventory, sights, .. } = *self.subject;
         let hidden = |it: &Object| it.schema() == schema && sights.get(it.oid) != Visibility::Shown;
@@ -181,11 +180,11 @@ impl Writer<'_> {
         (tables, exposure.shows_every_procedure(schema))
     }
 
-    /// Those who make things in a schema: who owns it, and what is in it.
+    /// Returns the roles that create objects in a schema: its owner, and the owners of the objects in it.
     fn makers(&self, schema: &str, owner: &str) -> BTreeSet<String> {
         let Subject { inventory, state, wanted, .. } = *self.subject;
         let inside = inventory.relations.iter().chain(&inventory.routines).filter(|it| it.schema() == schema);
-        // Nobody can be that role: it stands for the owner of whichever database it is.
+        // No user can be that role: it stands for the owner of the current database.
         let owner = if owner == "pg_database_owner" { state.database.owner.as_str() } else { owner };
         let makers = inside.map(|it| it.owner.clone()).chain([owner.to_owned()]);
         makers.filter(|maker| *maker != wanted.role).collect()
@@ -237,7 +236,7 @@ impl Writer<'_> {
         }
         let objects = inventory.routines.iter().chain(&inventory.relations).chain(&inventory.schemas);
         for object in objects.chain([&state.database]) {
-            // What was given by hand stays where the role is somebody else's.
+            // Privileges granted by hand stay if the role was created by somebody else.
             let given = |right: &&String| role.origin != Origin::Theirs || GIVEN.contains(&right.as_str());
             let rights: Vec<String> = object.held.role.iter().filter(given).cloned().collect();
             if !rights.is_empty() && object.owner != self.subject.wanted.role {
@@ -262,7 +261,7 @@ impl Writer<'_> {
     }
 }
 
-/// The rights on what is exposed.
+/// Returns the privileges on what is exposed.
 fn rights(kind: &str, writes: bool) -> &'static [&'static str] {
     match (kind, writes) {
         ("TABLE", true) => &["SELECT", "INSERT", "UPDATE", "DELETE"],

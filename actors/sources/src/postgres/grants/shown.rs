@@ -1,5 +1,5 @@
-//! What of an inventory callers see. What belongs to a table shares its exposure: a table's own sequences,
-//! and what inherits from it or is a partition of it.
+//! Determines which objects of an inventory callers see. Parts of a table share its exposure: its own sequences,
+//! its children and partitions.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ impl<'a> Visibilities<'a> {
         sights
     }
 
-    /// What was read a moment later than the inventory counts as hidden.
+    /// An object created after the inventory was read counts as hidden.
     pub(crate) fn get(&self, oid: Oid) -> Visibility {
         self.known.get(&oid).copied().unwrap_or(Visibility::Hidden)
     }
@@ -57,13 +57,13 @@ impl<'a> Visibilities<'a> {
 
     fn judge(&mut self, relation: &'a Object) -> Visibility {
         let above = |sights: &mut Self, oid: &Oid| {
-            // A parent in a schema of the engine's own is nobody's table.
+            // A parent in a system schema is not a user's table.
             sights.relations.get(oid).copied().map_or(Visibility::Hidden, |above| sights.learn(above))
         };
         if let Some(table) = &relation.belongs_to {
             return above(self, table);
         }
-        // Inheritance has no circles.
+        // Inheritance has no cycles.
         let parents: Vec<Visibility> = relation.parents.iter().map(|oid| above(self, oid)).collect();
         let named = self.exposure.shows_table(relation.schema(), &relation.name);
         if named && parents.iter().all(|sight| *sight != Visibility::Hidden) {

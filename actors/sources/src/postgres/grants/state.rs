@@ -1,4 +1,4 @@
-//! What a database says of the role that is to have rights, and of itself.
+//! What a database says of the role to be granted privileges, and of itself.
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
@@ -14,18 +14,18 @@ pub(crate) const MARK: &str = "made by portico grants";
 
 /// The database, and the role in it.
 pub(crate) struct State {
-    /// What everybody may do with it by default is what its callers need, and is not read.
+    /// PUBLIC's default privileges on it are those that callers need, and are not read.
     pub(crate) database: Object,
     /// Absent where it has still to be made.
     pub(crate) role: Option<Role>,
-    /// What the role gets of what will be made.
+    /// The role's privileges on future objects.
     pub(crate) defaults: Vec<DefaultRight>,
 }
 
-/// A role that there is, and what its server is.
+/// An existing role, and what its server is.
 pub(crate) struct Role {
     pub(crate) oid: Oid,
-    /// As findings tell it.
+    /// Its name as used in findings.
     pub(crate) name: String,
     pub(crate) is_superuser: bool,
     pub(crate) logs_in: bool,
@@ -66,10 +66,10 @@ impl Role {
     }
 }
 
-/// Where a role comes from.
+/// The origin of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Somebody else made it.
+    /// Created by somebody else.
     Theirs,
     /// It was made here.
     Ours,
@@ -77,7 +77,7 @@ pub(crate) enum Origin {
     OursInUse,
 }
 
-/// A right on whatever `owner` will make.
+/// A privilege on objects that `owner` will create.
 pub(crate) struct DefaultRight {
     pub(crate) owner: String,
     /// Absent: in every schema.
@@ -103,7 +103,7 @@ SELECT d.oid, 'DATABASE', NULL::text, d.datname::text, NULL::text, pg_catalog.pg
     '{}'::text[], NULL::oid, '{}'::oid[], false
 FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()";
 
-/// $1: the role, else the session's own; $2: the mark of those that were made here.
+/// $1: the role, or else the session's own; $2: the mark of roles created here.
 const ROLE: &str = "\
 SELECT r.oid, r.rolname::text, r.rolsuper, r.rolcanlogin,
     COALESCE(pg_catalog.shobj_description(r.oid, 'pg_authid') = $2, false),

@@ -44,7 +44,7 @@ impl<W: Future, E: Future<Output = Error>> Future for Bounded<W, E> {
     }
 }
 
-/// One call's bounds, who hears of it, and who it is to the source.
+/// A call's limits, its notices, and its identity at the source.
 #[derive(Clone, Debug)]
 pub(crate) struct CallContext {
     started: Instant,
@@ -70,7 +70,7 @@ impl CallContext {
         }
     }
 
-    /// The same, with who hears what the source says meanwhile.
+    /// Sets who receives the source's notices.
     pub(crate) fn hearing(self, notices: Option<Notices>) -> Self {
         Self { notices, ..self }
     }
@@ -95,7 +95,7 @@ impl CallContext {
         self.role.as_ref()
     }
 
-    /// Who hears what the source says.
+    /// Returns who receives the source's notices.
     pub(crate) fn notices(&self) -> Option<Notices> {
         self.notices.clone()
     }
@@ -116,7 +116,7 @@ impl CallContext {
         }
     }
 
-    /// What is left of the time limit as the source counts it, in milliseconds; 0 would mean none.
+    /// Returns the rest of the time limit as the source counts it, in milliseconds; 0 would mean none.
     pub(crate) fn milliseconds(&self) -> i32 {
         let left = self.timeout.saturating_sub(self.started.elapsed());
         i32::try_from(left.as_millis()).unwrap_or(i32::MAX).saturating_add(1)
@@ -133,8 +133,8 @@ impl CallContext {
         self.timeout
     }
 
-    /// Tells apart what the source reports with one SQLSTATE: our time limit, our own cancel
-    /// request, and somebody else's.
+    /// Distinguishes the causes that the source reports with one SQLSTATE: our time limit, our own cancel request,
+    /// and somebody else's.
     pub(crate) fn judge(&self, mut failure: Error) -> Error {
         if failure.kind != Kind::TimedOut {
             failure

@@ -1,5 +1,5 @@
-//! A session: what every fresh one is told, and what is undone before the next caller gets it. Where
-//! sessions come from is in `pool.rs`, what runs on one in `execute/`.
+//! A session: its set-up, and what is undone before the next caller gets it. Where sessions come from is in
+//! `pool.rs`, what runs on one in `execute/`.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -29,19 +29,19 @@ use portico_core::call::Notices;
 const AFTER_READING: &str = "ROLLBACK; SELECT pg_advisory_unlock_all(); \
     SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql";
 
-/// How long a session is used for statements that leave nothing behind before it is cleaned all the same:
-/// somebody's definition may have made something else of what they name.
+/// How long a session is used for statements without side effects before it is cleaned all the same: a changed
+/// definition may have given them side effects.
 pub(crate) const CLEANED: Duration = Duration::from_secs(1);
 
-/// A session that is out. It goes back to the pool only when somebody vouches for its state;
-/// dropped otherwise it is closed, and whatever it may still run is cancelled.
+/// A session in use. It returns to the pool only if it was marked as settled; otherwise it is closed on drop, and
+/// what it still runs is cancelled.
 pub(crate) struct Session {
     /// Behind a pooler that hands out server sessions by the transaction.
     pub(crate) pooled: bool,
     object: Option<PooledSession>,
-    /// Its place among those that may be out; given back once it is idle or closed.
+    /// Its slot among the sessions in use; released once it is idle or closed.
     slot: Option<OwnedSemaphorePermit>,
-    /// What its caller has of the connection's room goes with that, where the session is given up.
+    /// The caller's share of the connection's limits; released with the slot if the session is given up.
     share: Option<CallShare>,
     number: u64,
     messages: Arc<MessageListener>,
@@ -51,7 +51,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A session that is handed out as `number`, and who hears what the source says on it.
+    /// Makes a session in use with the number `number`, and sets who receives its notices.
     pub(crate) fn new(
         object: PooledSession,
         (slot, share): (OwnedSemaphorePermit, Option<CallShare>),
@@ -75,7 +75,7 @@ impl Session {
         }
     }
 
-    /// Vouches that nothing runs and nothing is left of the last caller.
+    /// Marks that nothing runs and nothing is left of the last caller.
     pub(crate) fn settle(&self) {
         self.settled.store(true, Ordering::Release);
     }
@@ -90,22 +90,22 @@ impl Session {
         self.object.as_ref().is_some_and(|object| object.role.is_some())
     }
 
-    /// Whether a statement that leaves nothing behind may run on it without a transaction around it, and
-    /// without its being cleaned behind that.
+    /// Returns true if a statement without side effects may run on it without a transaction and without cleaning
+    /// afterwards.
     pub(crate) fn may_autocommit(&self) -> bool {
         let object = self.object();
         object.wire.only_reads() && !self.is_login() && object.cleaned.elapsed() < CLEANED
     }
 
-    /// What has to be said in front of a statement that may take so many milliseconds and has no transaction
-    /// around it. Once that is done, [`Session::has_time_limit`] is to be told.
+    /// Returns the text to send before a statement that may take so many milliseconds and has no transaction. Once
+    /// it was sent, [`Session::has_time_limit`] must be called.
     pub(crate) fn autocommits(&self, milliseconds: i32) -> Option<String> {
         self.object().bare.store(true, Ordering::Release);
         let time_limit = &self.object().time_limit;
         if time_limit.load(Ordering::Acquire) == milliseconds {
             return None;
         }
-        // Until it is said, none is known.
+        // Until it is sent, no time limit is known.
         time_limit.store(0, Ordering::Release);
         Some(format!("SET statement_timeout = {milliseconds}"))
     }
@@ -140,12 +140,12 @@ impl Session {
         &self.sessions.parameter_types
     }
 
-    /// What its large rows were lent.
+    /// Returns the memory reserved for its large rows.
     pub(crate) fn lent(&self) -> &PendingReservations {
         &self.wire().lent
     }
 
-    /// Asks the source to cancel what runs.
+    /// Asks the source to cancel the running statement.
     pub(crate) async fn cancel(&self) -> std::io::Result<()> {
         self.wire().canceller.cancel().await
     }
@@ -160,14 +160,14 @@ impl Session {
         self.simple_query(&reseeding(text)).await.is_ok_and(|answer| holds_no_row_of_ours(&answer))
     }
 
-    /// Undoes also what a statement without a transaction may have left behind, where somebody's definition has made
-    /// something else of it; whether the session is as good as new.
+    /// Also undoes what a statement without a transaction may have left behind, if a changed definition gave it
+    /// side effects. Returns true if the session is clean.
     pub(crate) async fn clean_whole(&self) -> bool {
         self.object().bare.store(false, Ordering::Release);
         self.batch_execute("ROLLBACK").await.is_ok() && self.after_writing().await
     }
 
-    /// Undoes what a writer may have left behind; whether the session is as good as new.
+    /// Undoes what a writing statement may have left behind. Returns true if the session is clean.
     pub(crate) async fn after_writing(&self) -> bool {
         self.object().time_limit.store(0, Ordering::Release);
         let text = reseeding(AFTER_WRITING);
@@ -175,8 +175,8 @@ impl Session {
         reset.is_ok_and(|answer| holds_no_row_of_ours(&answer))
     }
 
-    /// Commits behind a pooler, and leaves nothing in the server's session; whether it stays done,
-    /// and whether our session is as good as new.
+    /// Commits behind a pooler, and leaves nothing in the server session. Returns the outcome of the commit, and
+    /// whether our session is clean.
     pub(crate) async fn commit_pooled(&self) -> (Result<(), tokio_postgres::Error>, bool) {
         let text = reseeding(pooled::COMMIT);
         let (before, commit) = join(self.simple_query(pooled::BEFORE_COMMIT), self.batch_execute(&text)).await;
@@ -215,7 +215,7 @@ impl Drop for Session {
         }
         let share = self.share.take();
         self.runtime.spawn(async move {
-            // A pooler forgets whose statement it was as soon as the socket is closed, so that comes last.
+            // A pooler forgets whose statement it was as soon as the socket is closed, so that is done last.
             let _ = timeout(CANCEL_TIMEOUT, object.wire.canceller.cancel()).await;
             object.wire.held.hold(slot, share);
             drop(object);
@@ -223,14 +223,14 @@ impl Drop for Session {
     }
 }
 
-/// `text` with a seed for `random()` that nobody chose: what a caller's `setseed` began would go on for the
-/// next one, and no ROLLBACK or RESET ends it.
+/// Adds a random seed for `random()` to `text`: the sequence that a caller started with `setseed` would continue
+/// for the next one, and no ROLLBACK or RESET ends it.
 fn reseeding(text: &str) -> String {
     format!("{text}; SET seed = {}", rand::random::<f64>())
 }
 
-/// The last query that is no `SET` finds statements that a function prepared; `pg_advisory_unlock_all`
-/// alone answers with one row.
+/// Returns true if the answer has only the row of `pg_advisory_unlock_all`. The last query that is not a `SET`
+/// finds statements that a function prepared.
 fn holds_no_row_of_ours(answer: &[SimpleQueryMessage]) -> bool {
     answer.iter().filter(|message| matches!(message, SimpleQueryMessage::Row(_))).count() == 1
 }

@@ -1,5 +1,5 @@
-//! One session beside the pool, for what the driver itself wants to know: a pool that waited for
-//! itself would wait for ever.
+//! One session beside the pool for the driver's own queries: if they used the pool, the pool could wait for itself
+//! for ever.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,7 +16,7 @@ use crate::postgres::session::setup;
 use portico_core::error::{Error, Result};
 use portico_core::mutex::lock;
 
-/// Bounds every question of ours at the source.
+/// Bounds our own queries at the source.
 const PATIENCE: &str =
     concat!("SET statement_timeout = '20s'; SET lock_timeout = '5s'; ", setup::without_jit!("false"));
 /// The same where no session is ours for longer than a transaction.
@@ -33,10 +33,10 @@ pub(crate) struct Housekeeping {
     place: Mutex<Connection>,
 }
 
-/// An attempt to connect, which all who need the session wait for together.
+/// An attempt to connect, which all callers await together.
 type Attempt = Shared<BoxFuture<'static, Result<Arc<DrivenClient>, Arc<Error>>>>;
 
-/// What there is of the session.
+/// The state of the session.
 #[derive(Default)]
 enum Connection {
     #[default]
@@ -50,12 +50,12 @@ enum Connection {
 pub(crate) struct HousekeepingClient(Arc<DrivenClient>);
 
 impl Housekeeping {
-    /// Nothing is connected yet.
+    /// Does not connect yet.
     pub(crate) fn new(connector: Arc<Connector>) -> Self {
         Self { connector, place: Mutex::default() }
     }
 
-    /// The session; several questions may be under way on it at once.
+    /// Returns the session; several queries may run on it at once.
     pub(crate) async fn client(&self) -> Result<HousekeepingClient> {
         if self.is_pooled() {
             return connect(Arc::clone(&self.connector), FOR_TRANSACTION).await.map(HousekeepingClient);
@@ -66,7 +66,7 @@ impl Housekeeping {
                 Connection::Open(wire) if !wire.is_closed() => return Ok(HousekeepingClient(Arc::clone(wire))),
                 Connection::Connecting(attempt) => attempt.clone(),
                 Connection::Open(_) | Connection::Empty => {
-                    // It goes on, whoever stops waiting for it.
+                    // It continues if its callers stop waiting.
                     let connecting = tokio::spawn(connect(Arc::clone(&self.connector), PATIENCE));
                     let made = async move {
                         connecting.await.unwrap_or_else(|lost| Err(Error::internal(lost))).map_err(Arc::new)
@@ -91,7 +91,7 @@ impl Housekeeping {
         lock(&self.place)
     }
 
-    /// Whether each question needs a session of its own.
+    /// Returns true if each query needs a session of its own.
     fn is_pooled(&self) -> bool {
         self.connector.pooler == Pooler::Transaction
     }
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::postgres::address::Address;
 
-    /// A server that takes connections and says nothing.
+    /// Starts a server that accepts connections and sends nothing.
     async fn silent() -> (TcpListener, Arc<Housekeeping>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("postgres://app@{}/sales?sslmode=disable", listener.local_addr().unwrap());
@@ -164,7 +164,7 @@ mod tests {
         assert!(housekeeping.place.try_lock().is_ok(), "nothing is held while it connects");
         housekeeping.forget();
         assert!(matches!(*housekeeping.place(), Connection::Empty));
-        // All of them wait for the one attempt, and hear of its end together.
+        // All callers wait for the same attempt, and get its error.
         drop(socket);
         for asked in asked {
             let error = timeout(Duration::from_secs(10), asked).await.unwrap().unwrap().unwrap_err();

@@ -1,4 +1,4 @@
-//! The sessions of one connection: the pool, what each session is told, and how long a call may use one.
+//! The sessions of one connection: the pool, their set-up, and how long a call may use one.
 
 pub(crate) mod context;
 pub(crate) mod custom_types;

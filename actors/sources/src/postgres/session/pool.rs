@@ -1,5 +1,5 @@
-//! The sessions of one connection: so many at once, each of the connection's own user or, where
-//! callers sign in as roles of their own, of a role's. What a session is told is in `session/setup.rs`.
+//! The session pool of one connection: a limited number of sessions, each of the connection's own user or, if
+//! callers log in as roles of their own, of a role. Their set-up is in `session/setup.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -23,12 +23,12 @@ use crate::postgres::session::statement_cache::RecentTexts;
 use portico_core::call::Notices;
 use portico_core::error::{Error, Kind, Result};
 
-/// The sessions of one connection. Those that nobody uses are kept for the next call of the same
-/// role; where there is no room for another, the one that was idle longest makes way.
+/// The session pool of one connection. Idle sessions are kept for the next call of the same role; if the limit is
+/// reached, the session that was idle longest is closed.
 pub(crate) struct SessionPool(Arc<PoolState>);
 
 impl SessionPool {
-    /// At most `most` sessions; none is opened yet.
+    /// Makes a pool of at most `most` sessions; none is opened yet.
     pub(crate) fn new(connector: Arc<Connector>, most: usize, types: &Arc<CustomTypes>) -> Self {
         let most = most.max(1);
         Self(Arc::new(PoolState {
@@ -62,21 +62,21 @@ impl SessionPool {
         Ok(session)
     }
 
-    /// The same for who looks after what it keeps prepared.
+    /// Takes a session for a caller that handles its cached statements itself.
     pub(crate) async fn take_with_kept(&self, context: &CallContext) -> Result<Arc<Session>> {
         let shared = &self.0;
         let slot = timeout(context.timeout(), Arc::clone(&shared.slots).acquire_owned()).await.map_err(|_| {
             Error::new(Kind::Busy, "every session of this connection is in use").retry_after(Duration::from_secs(1))
         })?;
         let slot = slot.map_err(|_| failure::unavailable("the connection is being closed"))?;
-        // A connection whose callers sign in by themselves has no session of its own user's for them.
+        // If callers log in as themselves, they never get a session of the connection's own user.
         let role = context.role().filter(|_| shared.role_idle.is_some());
         let mut pooled = match shared.reuse(role).await {
             Some(pooled) => pooled,
             None => shared.connect(role).await?,
         };
         pooled.out = Instant::now();
-        // Nearly always somebody does, and then nothing that threads share is written.
+        // Nearly always the task already runs, and then no shared memory is written.
         if !shared.tidied.load(Ordering::Acquire) && !shared.tidied.swap(true, Ordering::AcqRel) {
             tokio::spawn(tidy(Tidying(Arc::downgrade(shared))));
         }
@@ -89,19 +89,19 @@ impl SessionPool {
         drop(forgotten);
     }
 
-    /// Forgets every session, those that are out as soon as they come back: the server behind them
-    /// is no longer the one that was asked for.
+    /// Drops all sessions, those in use as soon as they come back: their server is no longer the one that was
+    /// requested.
     pub(crate) fn evict_all(&self) {
         self.0.generation.fetch_add(1, Ordering::AcqRel);
         self.forget_idle();
     }
 
-    /// Lets nobody in any more and cancels what runs.
+    /// Refuses new callers, and cancels running statements.
     pub(crate) async fn close(&self) {
         self.0.slots.close();
         self.forget_idle();
         let cancels: Vec<Arc<Canceller>> = self.0.running().drain().map(|(_, cancel)| cancel).collect();
-        // Where the source cannot be reached, nothing of ours runs there for long either.
+        // If the source cannot be reached, our statements do not run there for long either.
         join_all(cancels.iter().map(|canceller| timeout(CANCEL_TIMEOUT, canceller.cancel()))).await;
     }
 }
@@ -128,8 +128,8 @@ impl Drop for Tidying {
     }
 }
 
-/// Cleans sessions that nobody uses, where a statement ran on them without a transaction: nobody else would, and what
-/// it may have left behind, such as a lock, is not to stay.
+/// Cleans idle sessions on which a statement ran without a transaction: otherwise its possible side effects, such
+/// as a lock, would stay.
 async fn tidy(tidying: Tidying) {
     loop {
         tokio::time::sleep(CLEANED).await;

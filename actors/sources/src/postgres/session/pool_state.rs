@@ -1,4 +1,4 @@
-//! The sessions that are open: how one is opened, reused, and given back.
+//! The open sessions: how one is opened, reused, and returned.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
@@ -26,10 +26,10 @@ use portico_core::worker::WorkerId;
 /// How long an idle session may take to become ready for its next caller.
 const RECYCLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// So many times a thread uses sessions that another one drives, before it opens one of its own.
+/// How often a thread uses sessions driven by another one before it opens one of its own.
 const BORROWS: u32 = 16;
 
-/// What all sessions of one connection share.
+/// The state that all sessions of a connection share.
 pub(crate) struct PoolState {
     pub(crate) connector: Arc<Connector>,
     pub(crate) types: Arc<CustomTypes>,
@@ -38,35 +38,36 @@ pub(crate) struct PoolState {
     /// Which texts came lately.
     pub(crate) recent_texts: RecentTexts,
     pub(crate) most: usize,
-    /// How long a role's session is kept that nobody uses; `None` where no role has sessions.
+    /// How long a role's idle session is kept; `None` if roles have no sessions.
     pub(crate) role_idle: Option<Duration>,
     /// One for each session that may be out.
     pub(crate) slots: Arc<Semaphore>,
-    /// Those that are open, out or idle.
+    /// The number of open sessions, in use or idle.
     pub(crate) open: Arc<AtomicUsize>,
     pub(crate) generation: AtomicU64,
     pub(crate) idle: Mutex<IdleSessions>,
     /// How roles connect, with the passwords that were read for them.
     pub(crate) roles: Mutex<HashMap<Arc<str>, Arc<Connector>>>,
-    /// How to cancel what runs on the sessions that are out, for the end of the whole connection.
+    /// How to cancel the statements of sessions in use, for closing the connection.
     pub(crate) running: Mutex<HashMap<u64, Arc<Canceller>>>,
     pub(crate) next: AtomicU64,
-    /// Whether somebody looks for idle sessions that are to be cleaned.
+    /// Whether a task looks for idle sessions to clean.
     pub(crate) tidied: AtomicBool,
 }
 
 #[derive(Default)]
 pub(crate) struct IdleSessions {
-    /// The one that came back last is the last one.
+    /// The most recently returned session is the last one.
     pub(crate) sessions: Vec<PooledSession>,
-    /// Whether somebody looks for those that are idle too long.
+    /// Whether a task looks for sessions that were idle too long.
     pub(crate) watched: bool,
     /// How often each thread has used one of another's.
     borrowed: HashMap<WorkerId, u32>,
 }
 
 impl IdleSessions {
-    /// A session of another thread's is to be used by `worker`; whether it should rather open one of its own.
+    /// Counts the use of another thread's session by `worker`. Returns true if it should open one of its own
+    /// instead.
     fn is_weary(&mut self, worker: WorkerId) -> bool {
         let borrowed = self.borrowed.entry(worker).or_default();
         *borrowed = (*borrowed + 1) % BORROWS;
@@ -77,11 +78,11 @@ impl IdleSessions {
 /// A session of the pool.
 pub(crate) struct PooledSession {
     pub(crate) wire: DrivenClient,
-    /// Whose it is; `None` for the connection's own user.
+    /// Its role; `None` for the connection's own user.
     pub(crate) role: Option<Arc<str>>,
     /// The thread that drives it.
     worker: WorkerId,
-    /// Its process at the source. Behind a pooler it is nobody's.
+    /// Its process id at the source. Behind a pooler it is not fixed.
     pub(crate) process: i32,
     /// Whether it was used before.
     pub(crate) reused: bool,
@@ -90,7 +91,7 @@ pub(crate) struct PooledSession {
     pub(crate) out: Instant,
     /// When it came back.
     pub(crate) back: Instant,
-    /// When nothing was left in it of any caller.
+    /// When it was last free of any caller's state.
     pub(crate) cleaned: Instant,
     /// The time limit in milliseconds that the session itself has; 0 where that is not known.
     pub(crate) time_limit: AtomicI32,
@@ -100,7 +101,7 @@ pub(crate) struct PooledSession {
     _open: Counted,
 }
 
-/// Counts what is open until it is dropped.
+/// Counts an open session until it is dropped.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
@@ -117,27 +118,28 @@ impl Drop for Counted {
 }
 
 impl PoolState {
-    /// The sessions that nobody uses.
+    /// Returns the idle sessions.
     pub(crate) fn idle(&self) -> MutexGuard<'_, IdleSessions> {
         lock(&self.idle)
     }
 
-    /// How to cancel what runs.
+    /// Returns how to cancel running statements.
     pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<u64, Arc<Canceller>>> {
         lock(&self.running)
     }
 
-    /// Nothing has to be cancelled any more on the session `number`.
+    /// Removes the canceller of the session `number`.
     pub(crate) fn forget_running(&self, number: u64) {
         self.running().remove(&number);
     }
 
-    /// Whether a session is what one would open now.
+    /// Returns true if a session is open and of the current generation.
     fn is_good(&self, pooled: &PooledSession) -> bool {
         !pooled.wire.is_closed() && pooled.generation == self.generation.load(Ordering::Acquire)
     }
 
-    /// An idle session of `role`, the last one that came back of those that this thread drives, else of all.
+    /// Takes an idle session of `role`: the most recently returned one driven by this thread, or else by any
+    /// thread.
     fn pick(&self, role: Option<&Arc<str>>) -> Option<PooledSession> {
         let worker = WorkerId::current();
         let is_ours = |pooled: &PooledSession| pooled.role.as_ref() == role;
@@ -156,7 +158,7 @@ impl PoolState {
         Some(idle.sessions.remove(place))
     }
 
-    /// A session that nobody has used for so long, and that was not cleaned whole since a statement ran on it without a
+    /// Takes a session that was idle for so long and was not fully cleaned since a statement ran on it without a
     /// transaction.
     pub(crate) fn pick_bare(&self, rested: Duration) -> Option<PooledSession> {
         let mut idle = self.idle();
@@ -165,13 +167,13 @@ impl PoolState {
         Some(idle.sessions.remove(place))
     }
 
-    /// Whether a session is bare, or may be when it comes back.
+    /// Returns true if a session needs cleaning, or may need it when it comes back.
     pub(crate) fn has_bare(&self) -> bool {
         self.slots.available_permits() < self.most
             || self.idle().sessions.iter().any(|pooled| pooled.bare.load(Ordering::Acquire))
     }
 
-    /// An idle session of `role`; `None` where one is to be opened.
+    /// Returns an idle session of `role`; `None` if one has to be opened.
     pub(crate) async fn reuse(&self, role: Option<&Arc<str>>) -> Option<PooledSession> {
         loop {
             let mut pooled = self.pick(role)?;
@@ -228,8 +230,8 @@ impl PoolState {
         })
     }
 
-    /// Counts one more session, and closes idle ones where that is more than there may be. Each session
-    /// that is out or on its way has a slot, so that as many as are too many are idle.
+    /// Counts one more session, and closes idle ones if there are too many. Each session in use or being opened has
+    /// a slot, so at least as many as are too many are idle.
     fn make_room(&self) -> Counted {
         let mut idle = self.idle();
         let open = Counted::new(&self.open);
@@ -254,7 +256,7 @@ impl PoolState {
         Ok(connector)
     }
 
-    /// Takes a session back that somebody vouches for.
+    /// Takes back a session that was marked as settled.
     pub(crate) fn put_back(self: &Arc<Self>, mut pooled: PooledSession, slot: OwnedSemaphorePermit, runtime: &Handle) {
         if self.is_good(&pooled) && !self.slots.is_closed() {
             pooled.back = Instant::now();
@@ -269,7 +271,7 @@ impl PoolState {
         drop(slot);
     }
 
-    /// Closes sessions that nobody uses, as long as there are any.
+    /// Closes sessions that were idle too long, as long as there are any.
     fn watch(self: &Arc<Self>, patience: Duration, runtime: &Handle) {
         let shared = Arc::downgrade(self);
         runtime.spawn(async move {

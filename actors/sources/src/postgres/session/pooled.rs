@@ -1,9 +1,9 @@
-//! What is different behind a pooler in transaction mode, such as `PgBouncer`: each transaction may
-//! meet another of the server's sessions, and whatever is left in one meets somebody else.
+//! The differences behind a pooler in transaction mode, such as `PgBouncer`: each transaction may run on another
+//! server session, and what is left in one affects another client.
 //!
-//! So nothing is set for a session; the wire library's named statements live no longer than their
-//! transaction; and every transaction ends with a look at what it may have left. A server session
-//! is only certain to be the same until COMMIT or ROLLBACK, and within one message.
+//! So nothing is set for a session; the wire library's named statements live no longer than their transaction; and
+//! every transaction ends with a check of what it may have left. A server session is only certain to be the same
+//! until COMMIT or ROLLBACK, and within one message.
 
 /// Session-level locks, and the wire library's own statements, `s1`, `s2` …. One row for the lock,
 /// and one for each statement that the library may believe to be there the next time: its session
@@ -21,9 +21,9 @@ macro_rules! look {
 
 /// Ends a transaction that is not to be kept.
 pub(crate) const AFTER_ROLLBACK: &str = concat!("ROLLBACK; ", look!());
-/// The look, while the server's session is still the one.
+/// The check, while the server session is still the same.
 pub(crate) const BEFORE_COMMIT: &str = look!();
-/// Keeps what was done, and undoes what a function may have set beyond it. `RESET` brings back the
-/// database's own encoding; the pooler and we rely on UTF-8.
+/// Commits, and undoes what a function may have set besides. `RESET` restores the database's own encoding; the
+/// pooler and this driver rely on UTF-8.
 pub(crate) const COMMIT: &str = "COMMIT; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; SET client_encoding = 'UTF8'; \
     CLOSE ALL; UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES";

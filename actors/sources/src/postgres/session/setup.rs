@@ -1,4 +1,4 @@
-//! What every fresh session is told.
+//! The set-up of every fresh session.
 
 use std::time::Duration;
 
@@ -30,8 +30,8 @@ macro_rules! settings {
 }
 pub(crate) use settings;
 
-/// How a fresh session is set up. The second lock on every session: also where the first (`BEGIN READ
-/// ONLY`) did not come about, what runs cannot write. Writers say `READ WRITE`.
+/// The set-up of a fresh session. A second protection against writes: even if the first (`BEGIN READ ONLY`) fails,
+/// the statement cannot write. Writing transactions say `READ WRITE`.
 macro_rules! setup {
     () => {
         concat!("SET default_transaction_read_only = on; ", settings!("SET"))
@@ -44,8 +44,9 @@ const SETUP: &str = setup!();
 pub(crate) const NOTICE_OUR_END: &str = "SELECT set_config('client_connection_check_interval', '2s', false) \
     WHERE current_setting('client_connection_check_interval', true) IS NOT NULL";
 
-/// Has the server compile no query: for ours about the catalogue. By its estimates they are large enough, and it would take
-/// a second for what takes milliseconds. `$local` is whether it holds for the transaction alone. Servers without it do without.
+/// Turns off JIT compilation for our own catalogue queries: by their estimates they are large enough for it, and it
+/// would take a second for what takes milliseconds. `$local` is whether it holds for the transaction alone. Servers
+/// without JIT ignore it.
 macro_rules! without_jit {
     ($local:literal) => {
         concat!(
@@ -64,14 +65,14 @@ pub(crate) const AFTER_WRITING: &str = concat!(
     "; CLOSE ALL; UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES; SELECT pg_advisory_unlock_all(); \
      SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql"
 );
-/// How long a fresh session may take to hear what every one is told.
+/// How long the set-up of a fresh session may take.
 pub(crate) const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a request to cancel may take. Where the source cannot be reached, what runs there is
-/// ended by its own time limit.
+/// How long a cancel request may take. If the source cannot be reached, the statement there ends by its own time
+/// limit.
 pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What every fresh session is told, the housekeeping's too; its process at the source. Behind a pooler
-/// that would be told to a session of somebody else's, and there is no process.
+/// Sets up a fresh session, also the housekeeping's. Returns its process id at the source. Behind a pooler the
+/// set-up would affect a session of somebody else, and there is no process id.
 pub(crate) async fn set_up_session(wire: &DrivenClient) -> Result<i32, tokio_postgres::Error> {
     let mut process = 0;
     if !wire.pooled {

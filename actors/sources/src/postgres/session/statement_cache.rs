@@ -1,6 +1,6 @@
-//! Statements that a session keeps prepared, because their texts come again. Only such are kept as leave
-//! nothing behind (`walls/harmless.rs`), and they are closed before a statement of any other kind runs on the
-//! session: nobody's statement can see, explain or execute what another caller's has prepared.
+//! Statements that a session keeps prepared because their texts are repeated. Only statements without side effects
+//! are kept (`walls/harmless.rs`), and they are closed before a statement of any other kind runs on the session: no
+//! caller can see, explain or execute what another caller has prepared.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +16,13 @@ use portico_core::mutex::lock;
 const MOST: usize = 32;
 const LONGEST: usize = 8 * 1024;
 
-/// How long one is kept: what its literals mean may be renamed meanwhile.
+/// How long one is kept: an object that its literals name may be renamed meanwhile.
 const LIFETIME: Duration = Duration::from_secs(30);
 
-/// Texts of one connection that are told apart, eight octets each.
+/// The number of texts of a connection that are distinguished, eight bytes each.
 const TEXTS: usize = 1_024;
 
-/// The statements that one session keeps, the last used at the end.
+/// The statements that one session keeps, the most recently used last.
 #[derive(Default)]
 pub(crate) struct StatementCache(Mutex<VecDeque<CachedStatement>>);
 
@@ -43,7 +43,7 @@ impl StatementCache {
         Some(statement)
     }
 
-    /// Keeps a statement, in place of the one that was not used for the longest time.
+    /// Keeps a statement, in place of the least recently used one.
     pub(crate) fn insert(&self, fingerprint: QueryFingerprint, text: &str, statement: &Statement) {
         if text.len() > LONGEST {
             return;
@@ -56,12 +56,12 @@ impl StatementCache {
         kept.push_back(CachedStatement { fingerprint, statement: statement.clone(), since: Instant::now() });
     }
 
-    /// Closes this one: it no longer fits what it names.
+    /// Closes this one: it no longer fits the objects that it names.
     pub(crate) fn forget(&self, fingerprint: &QueryFingerprint) {
         self.lock().retain(|kept| kept.fingerprint != *fingerprint);
     }
 
-    /// Closes all of them. The wire library says so to the server ahead of whatever is sent next.
+    /// Closes all of them. The wire library tells the server with the next message.
     pub(crate) fn clear(&self) {
         self.lock().clear();
     }
@@ -85,7 +85,7 @@ impl RecentTexts {
     pub(crate) fn came_before(&self, fingerprint: &QueryFingerprint) -> bool {
         let number = fingerprint.number();
         let place = usize::try_from(number).unwrap_or(usize::MAX) % self.0.len();
-        // Nothing rests on it but whether preparing is worth a round trip.
+        // A wrong answer costs at most a round trip.
         let Some(place) = self.0.get(place) else { return false };
         place.load(Ordering::Relaxed) == number || {
             place.store(number, Ordering::Relaxed);

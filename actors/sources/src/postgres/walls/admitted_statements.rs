@@ -10,16 +10,16 @@ use crate::postgres::walls::policy::CheckPolicy;
 use portico_core::call::Argument;
 use portico_core::identity::AssumedIdentity;
 
-/// How long a verdict holds. What another session changes in the catalogue meanwhile, such as which
-/// table a name without a schema means, is seen after that time.
+/// How long a verdict holds. Changes of the catalogue by other sessions, such as which table an unqualified name
+/// means, take effect after that time.
 const LIFETIME: Duration = Duration::from_secs(30);
 
-/// What a statement that was admitted may do without.
+/// What an admitted statement can run without.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExecutionHints {
-    /// It leaves nothing behind in its session: it needs no transaction around it, and nothing is to be cleaned.
+    /// It has no side effect on its session: it needs no transaction and no cleaning.
     pub(crate) autocommit: bool,
-    /// Its text means the same each time, so that a session may keep what it has prepared.
+    /// Its text always has the same meaning, so that a session may keep it prepared.
     pub(crate) reusable: bool,
 }
 
@@ -28,9 +28,9 @@ const MOST: usize = 16_384;
 
 /// The shapes that were admitted lately.
 pub(crate) struct AdmittedStatements {
-    /// By the generation that they were found in: what was found of an earlier one is found by nobody.
+    /// By the generation that they were found in: entries of earlier generations are never returned.
     admitted: TtlCache<(u64, QueryFingerprint), ExecutionHints>,
-    /// Goes up whenever everything is forgotten.
+    /// Incremented whenever all entries become invalid.
     generation: AtomicU64,
 }
 
@@ -41,17 +41,18 @@ impl Default for AdmittedStatements {
 }
 
 impl AdmittedStatements {
-    /// What was found of this shape, where it was admitted lately.
+    /// Returns the entry of this fingerprint, if it was admitted recently.
     pub(crate) fn get(&self, fingerprint: &QueryFingerprint) -> Option<ExecutionHints> {
         self.admitted.get(&(self.generation(), *fingerprint))
     }
 
-    /// To be handed to [`AdmittedStatements::keep`]: what is found from now on holds for this moment.
+    /// Returns the current generation, to be passed to [`AdmittedStatements::insert`] with what is found from now
+    /// on.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Remembers what was admitted, unless everything was forgotten since `generation`.
+    /// Adds an admitted statement, unless all entries became invalid since `generation`.
     pub(crate) fn insert(&self, fingerprint: QueryFingerprint, generation: u64, admission: ExecutionHints) {
         if generation == self.generation() {
             self.admitted.insert((generation, fingerprint), admission);
@@ -65,8 +66,8 @@ impl AdmittedStatements {
     }
 }
 
-/// By what is remembered what a text was found to be under `guard`, with values of such types. What was found of an
-/// administrator's, by `advisory`, nobody else finds.
+/// Returns the cache key of a verdict: text, role, default schema, policy (`guard`) and value types. A verdict on
+/// an administrator's statement (`advisory`) has a key of its own.
 pub(crate) fn fingerprint(
     text: &str,
     (values, default_schema): (&[Argument], Option<&str>),

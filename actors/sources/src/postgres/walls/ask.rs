@@ -1,6 +1,6 @@
-//! Asks the server what it understood of a statement: the statement is the body of a temporary function
-//! that is made, read and undone. The server resolves every name and infers every type for that, and
-//! runs nothing (PostgreSQL 14 and later, "CREATE FUNCTION", `sql_body`).
+//! Asks the server how it understands a statement: the statement becomes the body of a temporary function that is
+//! created, read and rolled back. For that the server resolves every name and infers every type, and runs nothing
+//! (PostgreSQL 14 and later, "CREATE FUNCTION", `sql_body`).
 
 use std::borrow::Cow;
 
@@ -27,24 +27,24 @@ const SAVE: &str = "SAVEPOINT portico_check";
 /// The judge's questions mean the server's own operators and functions. They are small, and to compile
 /// them would take far longer than they do.
 const OWN_PATH: &str = "SET LOCAL search_path = pg_catalog; SET LOCAL jit = off";
-/// Undoes the question in a transaction that goes on.
+/// Rolls the function back in a transaction that continues.
 const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT portico_check";
 
-/// What the server said.
+/// The server's answer.
 pub(crate) enum Analysis {
     /// The analysed tree, with the question's transaction still open.
     Tree(String),
     /// It does not take the statement.
     Refused(tokio_postgres::Error),
-    /// The statement is no query.
+    /// The statement is not a query.
     NoQuery,
 }
 
-/// Asks for the query that `text` is: the statement of `execution`, or a part of it. Behind
-/// a failure the transaction is the caller's to end.
+/// Asks about the query `text`: the statement of `execution`, or a part of it. After a failure the caller must end
+/// the transaction.
 ///
 /// # Errors
-/// What the driver itself refuses, and a session that is lost.
+/// A refusal by the driver itself, or a lost session.
 pub(crate) async fn ask(
     session: &Session,
     execution: &Execution,
@@ -55,7 +55,7 @@ pub(crate) async fn ask(
     if !execution.arguments().is_empty() {
         let inferred = inferred(session, execution, context).await?;
         types = inferred.statement.params().to_vec();
-        // No parameter stands in front of the part: their numbers are the same in it.
+        // No parameter precedes the part: their numbers are the same in it.
         if let Some(split) = &inferred.split {
             text = Cow::Owned(split.text_of(&text, execution.arguments()));
         }
@@ -78,8 +78,8 @@ pub(crate) async fn ask(
     Ok(Analysis::Tree(tree))
 }
 
-/// What the server says of `text`, which is run and not kept, such as a statement of definition: its transaction is
-/// the caller's to undo.
+/// Runs `text`, such as a statement of definition, to learn the server's error; the caller must roll the
+/// transaction back.
 pub(crate) async fn made(
     session: &Session,
     execution: &Execution,
@@ -107,7 +107,7 @@ pub(crate) async fn undo(session: &Session, execution: &Execution) -> Result<()>
     session.batch_execute(undo).await.map_err(|error| execution.failure(&error, &SentText::SAME))
 }
 
-/// Takes back what an earlier attempt left, where it had `begun` something.
+/// Undoes what an earlier attempt left, if it had `begun` anything.
 pub(crate) async fn start_over(session: &Session, execution: &Execution, begun: bool) {
     if execution.position.begins {
         let _nothing_open = session.batch_execute("ROLLBACK").await;
@@ -121,7 +121,7 @@ async fn read(session: &Session) -> Result<tokio_postgres::Row, tokio_postgres::
     session.query_typed_one(READ, &[(&longest, Type::INT4)]).await
 }
 
-/// What stands behind the statement's own text.
+/// The text after the statement's own.
 const END: &str = "\n; END";
 
 /// Arguments of a function at most (`FUNC_MAX_ARGS`).
@@ -134,7 +134,8 @@ fn question(text: &str, types: &[Type]) -> String {
     if types.len() <= MOST_ARGUMENTS {
         return format!("{}{text}{END}", opening(&names));
     }
-    // Those of one type are the elements of one argument. An array's are no arrays: it stands there as its text.
+    // Parameters of one type become the elements of one argument. Those of an array type are passed as text, since
+    // an array of arrays does not exist.
     let (mut arguments, mut written) = (Vec::<String>::new(), Vec::with_capacity(types.len()));
     let mut lists: Vec<(&str, usize, usize)> = Vec::new();
     for (type_, name) in types.iter().zip(&names) {
@@ -165,8 +166,8 @@ pub(crate) fn shift() -> usize {
     opening(&[]).chars().count()
 }
 
-/// Whether the server says that the statement is none that a function's body can be. There is no SQLSTATE
-/// for it; the place in the server's code tells, and the words are in the server's language.
+/// Returns true if the server says that the statement cannot be a function's body. There is no SQLSTATE for that:
+/// it is recognised by the routine in the server's code, since the text is in the server's language.
 fn is_no_query(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|error| {
         *error.code() == SqlState::FEATURE_NOT_SUPPORTED
@@ -175,15 +176,15 @@ fn is_no_query(error: &tokio_postgres::Error) -> bool {
     })
 }
 
-/// Whether the server refuses a constant that no function's body may have, since it would depend on what it names: of
-/// `regrole`, and others of objects that belong to no database.
+/// Returns true if the server refuses a constant that a function's body may not contain, since the function would
+/// depend on the object: of `regrole`, and of other objects that belong to no database.
 pub(crate) fn names_no_dependency(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|error| {
         *error.code() == SqlState::FEATURE_NOT_SUPPORTED && error.routine() == Some("find_expr_references_walker")
     })
 }
 
-/// Whether the server found fault with what stands behind so many characters.
+/// Returns true if the position of the server's error is after so many characters.
 pub(crate) fn is_behind(error: &tokio_postgres::Error, characters: usize) -> bool {
     let position = match error.as_db_error().and_then(|error| error.position()) {
         Some(ErrorPosition::Original(position)) => usize::try_from(*position).ok(),
@@ -192,19 +193,19 @@ pub(crate) fn is_behind(error: &tokio_postgres::Error, characters: usize) -> boo
     position.is_some_and(|position| position > characters)
 }
 
-/// Whether the server tells of the question's end, which a text that is open at its own end runs on into.
+/// Returns true if the error mentions the text after the statement, which a statement with an open end runs into.
 pub(crate) fn tells_its_end(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|error| error.message().contains(END))
 }
 
-/// Whether the server may not be asked at all: it replays another's log, is too old, or gives the role no
-/// temporary objects. The probe tells these apart from what is wrong with a statement.
+/// Returns true if the server may be unable to answer at all: it is a standby, is too old, or gives the role no
+/// temporary objects. The probe distinguishes this from an error in the statement.
 pub(crate) fn may_be_unable(error: &tokio_postgres::Error) -> bool {
     let code = error.code().map(SqlState::code);
     matches!(code, Some("25006" | "0A000" | "42501" | "42601"))
 }
 
-/// Whether the server takes a question at all. Runs outside of a transaction, and leaves none open.
+/// Returns true if the server can be asked at all. Runs outside of a transaction, and leaves none open.
 pub(crate) async fn can_be_asked(session: &Session, execution: &Execution, context: &CallContext) -> bool {
     let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
     let question = question("SELECT 1", &[]);

@@ -11,7 +11,7 @@ use crate::postgres::walls::policy::CheckPolicy;
 use crate::postgres::walls::refusal::{by_number, refused};
 use portico_core::error::{Error, Result};
 
-/// Numbers from here on are given to what is made in a database (`FirstNormalObjectId`).
+/// OIDs from here on belong to objects created in a database (`FirstNormalObjectId`).
 const FIRST_NORMAL: Oid = 16_384;
 
 /// The functions that `which` selects, in the order of [`Function::read`]; `$1` are the types that name
@@ -20,8 +20,8 @@ pub(crate) fn functions_query(which: &str) -> String {
     query("", "$1::pg_catalog.oid[]", which)
 }
 
-/// All functions, of which also those take names whose arguments' types hold one of `$1`. What a tree tells of its
-/// types settles that for the functions of one statement, and for less.
+/// The query for all functions, with those that take names if the type of an argument contains one of `$1`. For the
+/// functions of one statement the tree tells the types, which is cheaper.
 pub(crate) fn all_functions_query() -> String {
     query(&format!("WITH RECURSIVE {}\n", naming()), "ARRAY(SELECT oid FROM naming)", "true")
 }
@@ -50,13 +50,13 @@ pub(crate) struct Function {
     /// `i`, `s` or `v`.
     pub(crate) volatility: String,
     pub(crate) extension: Option<String>,
-    /// Whether it came with the server, not with somebody who added to its schemas.
+    /// Whether it came with the server, and was not added to the system schemas later.
     original: bool,
     /// Whether an argument's type is one of [`NAMING_TYPES`](crate::postgres::walls::objects::NAMING_TYPES), or, of all of
     /// them, holds one.
     pub(crate) takes_names: bool,
     pub(crate) temporary: bool,
-    /// Whether it gives nothing back, or is written in a language that can run any text.
+    /// Whether it returns nothing, or is written in a language that can run any text.
     returns_nothing: bool,
 }
 
@@ -81,12 +81,12 @@ impl Function {
         self.takes_names || matches!(self.effect(), Some(Effect::Relation | Effect::Sequence))
     }
 
-    /// Whether it is `current_setting`, which tells of what its argument names.
+    /// Returns true for `current_setting`, which returns what its argument names.
     pub(crate) fn reads_setting(&self) -> bool {
         self.is_builtin() && self.name == "current_setting"
     }
 
-    /// Whether a call of it has no effect beside its result.
+    /// Returns true if a call has no side effect.
     pub(crate) fn leaves_nothing(&self) -> bool {
         match self.effect() {
             Some(Effect::Plain) => true,
@@ -128,7 +128,7 @@ impl Function {
             Some(Effect::Acts) => refused("does more than return a result, or runs a text as SQL"),
             Some(Effect::Tells) if guard.hides => refused("shows parts of the catalogue"),
             Some(Effect::Tells | Effect::Relation | Effect::Sequence) => None,
-            // What gives nothing back does something.
+            // A function that returns nothing is called for a side effect.
             None if self.volatility == "i" && !self.returns_nothing && !(self.takes_names && guard.hides) => None,
             None => refused("is not known to be harmless"),
         }

@@ -1,10 +1,9 @@
-//! What a caller's statement may do on a connection that hides something, gives its callers roles, or
-//! only reads. The server is asked what it understood of each query ([`ask`], [`tree`]) and what that
-//! uses is judged by number ([`judge`], [`functions`]); for statements of which the server tells nothing,
-//! and for servers that cannot be asked, names stand in ([`names`]). What was admitted is remembered by
-//! its shape ([`fingerprint`]).
+//! Checks what a caller's statement uses, on a connection that hides something, gives its callers roles, or is
+//! read-only. The server is asked how it understands each query ([`ask`], [`tree`]), and what that uses is checked
+//! by OID ([`judge`], [`functions`]). For statements that the server cannot analyse, and for servers that cannot be
+//! asked, names are checked instead ([`names`]). Admitted statements are cached by [`fingerprint`].
 //!
-//! What an administrator wrote, and our own statements, are not judged.
+//! Statements of an administrator and our own are not checked.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -34,30 +33,30 @@ use portico_core::identity::AssumedIdentity;
 use portico_core::mutex::lock;
 use portico_sql::{Class, Statement, StatementForm, statement_form};
 
-/// Walls around less than what a connection exposes that are kept at most: of workspaces.
+/// The maximal number of cached walls for workspaces, which expose less than the connection.
 const MOST_NARROWER: usize = 32;
 /// How long it holds that a server could be asked, or could not.
 const ABILITY: Duration = Duration::from_secs(60);
-/// Roles of which that is remembered at most.
+/// The maximal number of roles for which that is cached.
 const MOST_ROLES: usize = 4_096;
 
 /// The walls of one connection.
 pub(crate) struct Walls {
     exposure: Arc<Exposure>,
-    /// Where the names of what is hidden are read.
+    /// Reads the names of hidden objects.
     housekeeping: Arc<Housekeeping>,
     memory: AdmittedStatements,
     names: NameCache,
     /// Whether the server could be asked, by role.
     able: TtlCache<String, bool>,
-    /// What these walls are around, where that is less than what the connection exposes.
+    /// What these walls expose, if less than the connection does.
     within: Option<Arc<Exposure>>,
-    /// The walls around less, those of lately first.
+    /// The walls of workspaces, the most recent first.
     narrower: Mutex<Vec<Arc<Walls>>>,
 }
 
 impl Walls {
-    /// The walls for what `exposure` shows.
+    /// Makes the walls for `exposure`.
     pub(crate) fn new(exposure: Arc<Exposure>, housekeeping: Arc<Housekeeping>) -> Self {
         Self {
             exposure,
@@ -70,7 +69,7 @@ impl Walls {
         }
     }
 
-    /// The walls around what `narrower` shows of all that; these themselves without it.
+    /// Returns the walls for `narrower` within this exposure; these themselves without it.
     pub(crate) fn around(self: &Arc<Self>, narrower: Option<&Exposure>) -> Arc<Self> {
         let Some(narrower) = narrower else { return Arc::clone(self) };
         let mut known = lock(&self.narrower);
@@ -92,8 +91,8 @@ impl Walls {
         !self.exposure.is_everything()
     }
 
-    /// Refuses a default schema that callers do not see: names without a schema would mean what is in it, also
-    /// within a routine.
+    /// Refuses a default schema that is hidden: unqualified names would refer to what is in it, also within a
+    /// routine.
     pub(crate) fn admit_schema(&self, schema: Option<&str>) -> Result<()> {
         match schema {
             Some(schema) if self.hides() && (is_system(schema) || !self.exposure.shows_schema(schema)) => {
@@ -113,9 +112,10 @@ impl Walls {
         }
     }
 
-    /// What has to be judged of a caller's statement before it runs; `None` where nothing has to be, also
-    /// because its shape was admitted lately, and then what was found of that. `alone` says that no other statement runs before it in its
-    /// transaction. The statement's text becomes the one that is judged.
+    /// Returns what must be checked of a caller's statement before it runs. Returns `None` if nothing must be
+    /// checked, and then the hints of a recently admitted statement with this fingerprint, if there is one. `alone`
+    /// says that no other statement precedes it in its transaction. The statement's text is replaced by the one
+    /// that is checked.
     ///
     /// # Errors
     /// The statement is of a kind that is not available here.
@@ -151,14 +151,14 @@ impl Walls {
             | StatementForm::Call
             | StatementForm::Definition
                 if !read_only => {}
-            // It may be no statement at all, which the server says best.
+            // It may not be a statement at all, which the server reports best.
             StatementForm::Other(_) if alone => {}
             StatementForm::Other(word) if !read_only => {
                 return Err(refused(if word.is_empty() { "this statement" } else { word }));
             }
             _ => return Err(writes()),
         }
-        // What is told of them is told of a statement by itself.
+        // Their output can be filtered only if the statement is alone.
         if !matches!(extent, StatementUse::Alone | StatementUse::Described)
             && guard.hides
             && matches!(form, StatementForm::Explain { .. } | StatementForm::Show(_))
@@ -175,8 +175,8 @@ impl Walls {
         Ok((Some(pending), ExecutionHints::default()))
     }
 
-    /// What a statement that an administrator wrote may do without; and what finds that out, where it is not known.
-    /// Nothing of it is refused.
+    /// Returns what a statement of an administrator can run without; or the check that finds that out, if it is not
+    /// cached. It is never refused.
     pub(crate) fn advise(
         &self,
         statement: &Statement,
@@ -203,14 +203,14 @@ impl Walls {
         (Some(pending), ExecutionHints::default())
     }
 
-    /// Remembers that the statement of `guarded` can do without nothing.
+    /// Caches that the statement of `guarded` needs everything.
     pub(crate) fn advised_nothing(&self, guarded: &PendingCheck) {
         if let Some((fingerprint, generation)) = guarded.fingerprint {
             self.memory.insert(fingerprint, generation, ExecutionHints::default());
         }
     }
 
-    /// Judges the statement of `execution` by what the server understood of it, or by its names.
+    /// Checks the statement of `execution` by the server's analysis, or by its names.
     pub(crate) async fn inspect(
         &self,
         session: &Session,
@@ -245,7 +245,8 @@ impl Walls {
         }
     }
 
-    /// The part of the statement that is a query, once the rest is judged by its names; `None` where no part is one.
+    /// Returns the part of the statement that is a query, once the rest was checked by its names; `None` if there
+    /// is none.
     async fn query(&self, guarded: &PendingCheck, execution: &Execution) -> Result<Option<Range<usize>>> {
         let whole = 0..guarded.text.len();
         let (rest, query) = match &guarded.form {
@@ -256,19 +257,19 @@ impl Walls {
             StatementForm::Definition | StatementForm::Call => (Some(whole), None),
             StatementForm::Show(_) => (None, None),
         };
-        // What is not run makes nothing: the server looks at the query alone.
+        // A statement that is only described creates nothing: the server analyses the query alone.
         if let Some(rest) = rest.filter(|_| guarded.extent != StatementUse::Described || query.is_none()) {
             self.admit(guarded.part(rest), guarded.guard, execution).await?;
         }
         Ok(query)
     }
 
-    /// Remembers what every statement of the shape of `guarded` may do without, where that does not depend on more.
+    /// Caches the hints for every statement with the fingerprint of `guarded`, if they depend on nothing else.
     fn remember(&self, guarded: &PendingCheck, admission: ExecutionHints) {
         let Some((fingerprint, generation)) = guarded.fingerprint else { return };
         match &guarded.form {
             StatementForm::Query => self.memory.insert(fingerprint, generation, admission),
-            // What an option means can stand in a literal, and what is told of a plan depends on what is hidden.
+            // An option's meaning may depend on a literal, and the output of a plan depends on what is hidden.
             StatementForm::Explain { query, target: None, .. }
                 if !guarded.guard.hides && has_words_alone(guarded.part(0..query.start)) =>
             {
@@ -278,8 +279,8 @@ impl Walls {
         }
     }
 
-    /// What follows from an `error` of the question about a statement. The statement stands in it behind `shift` characters,
-    /// and ends behind `end`.
+    /// Returns the refusal for an `error` of the analysis. The statement starts after `shift` characters of its
+    /// text, and ends before `end`.
     pub(crate) async fn refused(
         &self,
         error: &tokio_postgres::Error,
@@ -311,11 +312,12 @@ impl Walls {
         Err(Refusal::of_server(execution.failure(error, &SentText::behind(shift))))
     }
 
-    /// What every statement of this shape may do without; `None` where the verdict holds for this one alone.
+    /// Returns the hints for every statement of this fingerprint; `None` if the verdict holds for this statement
+    /// alone.
     async fn judge(&self, session: &Session, tree: &str, guarded: &PendingCheck) -> Result<Option<ExecutionHints>> {
         let uses = tree::read(tree)
             .map_err(|what| refused("this form of statement").because(format!("the server's tree holds {what}")))?;
-        // What is only planned changes nothing.
+        // A statement that is only planned changes nothing.
         let planned = matches!(guarded.form, StatementForm::Explain { runs: false, .. });
         if guarded.guard.read_only && !planned && !uses.only_reads() {
             return Err(writes());
@@ -368,7 +370,7 @@ impl Walls {
         Ok(names)
     }
 
-    /// Tables that are hidden with what they inherit from; none where nothing is hidden.
+    /// Returns the tables that are hidden because of what they inherit from; empty if nothing is hidden.
     pub(crate) async fn hidden_children(&self) -> Result<HiddenTables> {
         if !self.hides() {
             return Ok(HiddenTables::new());
@@ -402,7 +404,7 @@ fn query_text<'g>(guarded: &'g PendingCheck, query: &Range<usize>) -> Cow<'g, st
     text
 }
 
-/// The refusal of what the server says is no query.
+/// Returns the refusal of a statement that the server does not accept as a query.
 fn no_query(guarded: &PendingCheck) -> Error {
     match &guarded.form {
         _ if guarded.guard.read_only => writes(),

@@ -1,44 +1,43 @@
-//! What is known of the functions of `pg_catalog` and of extensions: the lists in `functions/`.
+//! The known effects of functions of `pg_catalog` and of extensions: the lists in `functions/`.
 //!
-//! A list has groups, each behind a line `effect: reason`, ended by an empty line. A group's lines
-//! are signatures, as [`SIGNATURE`] gives them, each perhaps with the major versions of the server
-//! that have it: `16-`, `14-16`; `?` where it depends on the extension's version. `name(*)` stands
-//! for every function of the name that has no line of its own, and is never `plain`: what a name
-//! will stand for tomorrow cannot be admitted today. `[name]` begins an extension. `#` begins a
-//! comment.
+//! A list has groups, each headed by a line `effect: reason`, and ended by an empty line. A group's lines are
+//! signatures, as [`SIGNATURE`] returns them, each optionally with the major versions of the server that have it:
+//! `16-`, `14-16`; `?` if it depends on the extension's version. `name(*)` stands for every function of the name
+//! without a line of its own, and is never `plain`: a future function must not be admitted by its name. `[name]`
+//! starts an extension. `#` starts a comment.
 //!
-//! Of `pg_catalog` every stable and volatile function is listed, and those of the immutable ones
-//! that are not plain; a server that knows others fails a test.
+//! Of `pg_catalog` every stable and volatile function is listed, and the immutable ones that are not plain; a
+//! server with other functions fails a test.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What is known of a built-in or an extension's function.
+/// The effect of a built-in function or one of an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Neither acts nor tells: admitted everywhere.
+    /// Has no side effect, and reads nothing: admitted everywhere.
     Plain,
-    /// As those, but what it gives is drawn from the session's own generator: whoever has seen some of it knows what
-    /// the next caller gets, unless that begins anew. Admitted everywhere, and never without its cleaning.
+    /// As plain ones, but its result comes from the session's own random generator: a caller who has seen some
+    /// results could predict those of the next caller, unless it is reseeded. Admitted everywhere, but the session
+    /// is always cleaned.
     Chance,
-    /// Tells of the catalogue, of relations, roles, files, sessions or settings by name, number or
-    /// text: refused where something is hidden; harmless on a read-only connection.
+    /// Reads the catalogue, relations, roles, files, sessions or settings by name, number or text: refused if
+    /// something is hidden; harmless on a read-only connection.
     Tells,
-    /// Takes a `regclass` and tells of that relation: admitted where something is hidden only with
-    /// a literal that names an exposed relation; harmless on a read-only connection.
+    /// Takes a `regclass` and reads about that relation: if something is hidden, admitted only with a literal that
+    /// names an exposed relation; harmless on a read-only connection.
     Relation,
-    /// `nextval`, `currval`, `setval`, `lastval`: as a relation where something is hidden; acts, and
-    /// the engine's read-only transaction refuses what writes.
+    /// `nextval`, `currval`, `setval`, `lastval`: as a relation if something is hidden; has side effects, and the
+    /// server's read-only transaction refuses those that write.
     Sequence,
     /// Acts beside its result although it is called in a SELECT, runs a text as SQL, or reaches
     /// outside: refused on read-only and identity connections and where something is hidden.
     Acts,
 }
 
-/// The signature of a function, an SQL expression over `p`, a row of `pg_proc`: its name and the
-/// names of its arguments' types, as the catalogue has them (`int4`, not `integer`; `text[]` for
-/// arrays), without schemas: wherever an extension is installed, and whatever the search path is,
-/// it is the same.
+/// The signature of a function, an SQL expression over `p`, a row of `pg_proc`: its name and the names of its
+/// arguments' types, as the catalogue has them (`int4`, not `integer`; `text[]` for arrays), without schemas: so it
+/// does not depend on the schema of an extension or on the search path.
 pub(crate) const SIGNATURE: &str = "pg_catalog.concat(p.proname, '(', \
     (SELECT pg_catalog.string_agg(CASE WHEN e.oid IS NULL THEN t.typname::pg_catalog.text \
             ELSE pg_catalog.concat(e.typname, '[]') END, ',' ORDER BY a.n) \
@@ -47,8 +46,8 @@ pub(crate) const SIGNATURE: &str = "pg_catalog.concat(p.proname, '(', \
      LEFT JOIN pg_catalog.pg_type e \
          ON e.oid OPERATOR(pg_catalog.=) t.typelem AND e.typarray OPERATOR(pg_catalog.=) t.oid), ')')";
 
-/// The name of the extension that a function belongs to or NULL, an SQL expression over `p`, a row
-/// of `pg_proc`. It goes before the schema: an extension may live in `pg_catalog`.
+/// The name of the extension that a function belongs to or NULL, an SQL expression over `p`, a row of `pg_proc`. It
+/// takes precedence over the schema: an extension may be in `pg_catalog`.
 pub(crate) const EXTENSION: &str = "(SELECT x.extname::pg_catalog.text \
      FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension x ON x.oid OPERATOR(pg_catalog.=) d.refobjid \
      WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
@@ -56,21 +55,21 @@ pub(crate) const EXTENSION: &str = "(SELECT x.extname::pg_catalog.text \
        AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass \
        AND d.deptype OPERATOR(pg_catalog.=) 'e')";
 
-/// The verdict of the list for a function of `pg_catalog` or of an extension; `None`: it is not
-/// listed (then an immutable one can be admitted, and no other).
+/// Returns the listed effect of a function of `pg_catalog` or of an extension; `None` if it is not listed: then it
+/// is admitted only if it is immutable.
 pub(crate) fn effect(extension: Option<&str>, signature: &str) -> Option<Effect> {
     let (name, arguments) = signature.split_once('(')?;
     let listed = LISTED.get(extension.unwrap_or_default()).and_then(|functions| {
         functions.get(signature).or_else(|| functions.get(format!("{name}(*)").as_str())).copied()
     });
-    // Nobody has a value of type `internal`: who calls such a function hands NULL to code that only
-    // the server calls. What stands behind TABLESAMPLE is listed.
+    // No caller has a value of type `internal`: calling such a function passes NULL to code that only the server
+    // calls. Functions for TABLESAMPLE are listed.
     let internal = || arguments.trim_end_matches(')').split(',').any(|argument| argument == "internal");
     listed.or_else(|| internal().then_some(Effect::Acts))
 }
 
-/// Whether the value of a setting tells nothing of what may be hidden, for SHOW and for
-/// `current_setting` with a literal.
+/// Returns true if the value of a setting reveals nothing hidden, for SHOW and for `current_setting` with a
+/// literal.
 pub(crate) fn is_harmless_setting(name: &str) -> bool {
     settings().any(|setting| setting.eq_ignore_ascii_case(name))
 }
@@ -218,7 +217,7 @@ mod tests {
         }
     }
 
-    /// What a wall must know whatever else changes.
+    /// The effects that must never change.
     #[test]
     fn the_well_known_ones_are_what_they_are() {
         use Effect::{Acts, Chance, Plain, Relation, Sequence, Tells};

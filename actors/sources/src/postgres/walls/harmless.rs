@@ -1,8 +1,8 @@
-//! What a query may do without: a transaction of its own, where it cannot leave anything behind in its
-//! session, and being parsed anew, where its text means the same each time.
+//! Finds out what a query can run without: a transaction of its own, if it cannot leave anything behind in its
+//! session, and repeated parsing, if its text always has the same meaning.
 //!
-//! Somebody else's definition may make something else of a table meanwhile; so this is remembered for no
-//! longer than the verdict, and each session is still cleaned about once a second.
+//! Another client may change the definition of a table meanwhile; so the result is cached no longer than the
+//! verdict, and each session is still cleaned about once a second.
 
 use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
@@ -14,11 +14,11 @@ use crate::postgres::walls::policy::CheckPolicy;
 use crate::postgres::walls::tree::Uses;
 use portico_core::error::Result;
 
-/// Whether all of these relations, with what inherits from them, are tables or materialized views of this
-/// server without row security; whether of these types none is somebody's own, but for enumerations that no
-/// function casts (`to_json` looks for one); and whether nothing of somebody's own runs while these relations are
-/// planned and read: in an index, a constraint, a key of partitions, statistics or a generated column. Operator classes
-/// of extensions are C.
+/// Tests whether all of these relations, with their children, are tables or materialized views of this server
+/// without row security; whether none of these types is user-defined, except enums without a cast by a function
+/// (`to_json` looks for one); and whether no user-defined function runs while these relations are planned and read:
+/// in an index, a constraint, a partition key, statistics or a generated column. Operator classes of extensions are
+/// written in C.
 const PLAIN: &str = "\
 WITH RECURSIVE reads (oid) AS (
     SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
@@ -47,8 +47,8 @@ SELECT NOT EXISTS (SELECT FROM reads r LEFT JOIN pg_catalog.pg_class c ON c.oid 
                 SELECT FROM pg_catalog.pg_depend e WHERE e.classid = d.refclassid AND e.objid = d.refobjid
                     AND e.deptype = 'e')))";
 
-/// Types whose literals mean the same each time. Those of dates and times do not (`'today'`), nor do those that
-/// can be renamed.
+/// Types whose literals always mean the same. Those of dates and times do not (`'today'`), nor do those of objects
+/// that can be renamed.
 const LASTING: [Type; 17] = [
     Type::BOOL,
     Type::BYTEA,
@@ -69,7 +69,8 @@ const LASTING: [Type; 17] = [
     Type::UUID,
 ];
 
-/// Whether what the query names is plain, where it may do without anything under `guard` at all.
+/// Returns true if everything that the query names is plain, provided that `guard` allows running without anything
+/// at all.
 ///
 /// # Errors
 /// The catalogue cannot be read.
@@ -86,7 +87,7 @@ pub(crate) async fn is_plain(client: &Client, uses: &Uses, guard: CheckPolicy) -
     })
 }
 
-/// What an admitted query may do without, where all that it names [is plain](is_plain) and `called` are the
+/// Returns what an admitted query can run without, if all that it names [is plain](is_plain). `called` are the
 /// functions that it calls.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! What is told of a statement that was refused where something is hidden: of what is hidden just what the
-//! source says of what does not exist.
+//! Makes the error for a statement that was refused because of hidden objects: the same as the source's error for
+//! objects that do not exist.
 
 use std::sync::OnceLock;
 
@@ -19,15 +19,15 @@ use crate::postgres::walls::refusal::{Refusal, refused};
 use portico_core::error::{Error, Kind, Result};
 use portico_sql::{StatementForm, statement_form};
 
-/// Names of columns that may stand where one of what is hidden was taken for it.
+/// The maximal number of column names that may be masked because they equal a hidden name.
 const MOST_COLUMNS: usize = 16;
 
 impl Walls {
-    /// Judges the statement of `execution` on the session that it will run on, before its own transaction begins
-    /// or within the one that it goes on with. Behind a refusal the transaction is the caller's to end.
+    /// Checks the statement of `execution` on the session that it will run on, before its own transaction begins or
+    /// within the one that it continues. After a refusal the caller must end the transaction.
     ///
     /// # Errors
-    /// What is not available, what the source itself refuses, and what keeps it from being judged.
+    /// What is not available, the source's own error, and a failure to check.
     pub(crate) async fn check(&self, session: &Session, execution: &Execution, context: &CallContext) -> Result<()> {
         let Some(guarded) = &execution.guarded else { return Ok(()) };
         match self.inspect(session, execution, guarded, context).await {
@@ -37,7 +37,7 @@ impl Walls {
         }
     }
 
-    /// What is told of the statement of `execution`, which was refused. Its transaction stays the caller's to end.
+    /// Returns the error for the refused statement of `execution`. The caller must end its transaction.
     pub(crate) async fn told(
         &self,
         Refusal { error, by_server }: Refusal,
@@ -54,7 +54,7 @@ impl Walls {
         }
         let mut begun = !matches!(guarded.form, StatementForm::Definition | StatementForm::Call);
         for which in [NameSet::Hidden, NameSet::Denied] {
-            // Of what the server refused, other names are not the reason.
+            // If the server refused it, other names are not the reason.
             let Some(mask) =
                 NameMask::new(&guarded.text, &names, which).filter(|_| which == NameSet::Hidden || !by_server)
             else {
@@ -68,7 +68,7 @@ impl Walls {
         if error.is_judged() { error } else { bare(error, &names) }
     }
 
-    /// What is told where nothing of the masked names exists; `None` where nothing is the matter then.
+    /// Returns the error that results if none of the masked names exists; `None` if there is no error then.
     async fn as_missing(
         &self,
         mut mask: NameMask,
@@ -87,7 +87,7 @@ impl Walls {
             if is_of_ours(&failure) {
                 return Some(withheld(&failure));
             }
-            // A column of that name is there, whatever else is.
+            // A column of that name exists, whatever else does.
             let place = failure.get_position().filter(|_| failure.get_sqlstate() == Some("42703"));
             let byte = place.and_then(|place| execution.text.char_indices().nth(place.saturating_sub(1)));
             if byte.is_some_and(|(byte, _)| mask.spare(byte, names)) {
@@ -98,7 +98,7 @@ impl Walls {
             }
             let told = mask.lift(if failure.is_judged() { failure } else { bare(failure, names) });
             return Some(match (told.get_position(), &execution.origin) {
-                // Of our own refusals the place is one in the caller's text already.
+                // The position of our own refusals already refers to the caller's text.
                 (Some(position), Some(origin)) if by_server => {
                     let position = origin.original_position(position);
                     told.position(position)
@@ -109,11 +109,11 @@ impl Walls {
         None
     }
 
-    /// What the statement is refused with, which nobody sent.
+    /// Returns the refusal of a statement with masked names, which no caller has sent.
     async fn try_masked(&self, session: &Session, execution: &Execution, context: &CallContext) -> Result<(), Refusal> {
         let Some(guarded) = &execution.guarded else { return Ok(()) };
         self.inspect(session, execution, guarded, context).await?;
-        // What cannot be described has to be run.
+        // A statement that cannot be described has to be run.
         let tried = match execution.options.access {
             Access::ReadWrite if guarded.makes() && execution.arguments().is_empty() => {
                 let made = ask::made(session, execution, &execution.text, context).await;
@@ -124,7 +124,7 @@ impl Walls {
         tried.map_err(Refusal::of_server)
     }
 
-    /// A failure of the source without the names of what is hidden.
+    /// Removes hidden names from an error of the source.
     pub(crate) async fn mend(&self, error: Error) -> Error {
         if !self.hides() || is_of_ours(&error) || error.is_judged() || error.get_sqlstate().is_none() {
             return error;
@@ -135,8 +135,8 @@ impl Walls {
         }
     }
 
-    /// How the values of `execution` are told, which has been judged, if they are the server's own words. A plan of what
-    /// is shown has the caller's words in it, and names of what is shown.
+    /// Returns how the results of `execution`, which was checked, are filtered if they are the server's own words.
+    /// A plan without hidden objects contains only the caller's words and shown names.
     pub(crate) async fn telling(&self, execution: &Execution) -> Result<Option<HidingMode>> {
         match &execution.guarded {
             Some(PendingCheck { guard, form: StatementForm::Show(_), .. }) if guard.hides => {
@@ -177,12 +177,12 @@ fn masked(execution: &Execution, guarded: &PendingCheck, mask: &NameMask) -> Opt
     })
 }
 
-/// The refusal of a statement that would be carried out with another name in the place of this one.
+/// Returns the error for a statement that would run with another name in place of this one.
 fn taken(name: &str) -> Error {
     refused(&format!("the name \"{name}\"")).hint("choose another name")
 }
 
-/// Whether what failed is ours, or the way to the source, and tells nothing of what is in it.
+/// Returns true if the failure is our own or of the connection, and contains nothing of the source's content.
 fn is_of_ours(error: &Error) -> bool {
     matches!(error.kind, Kind::Unavailable | Kind::Abandoned | Kind::TimedOut | Kind::Internal)
 }

@@ -1,6 +1,5 @@
-//! Whether what a statement uses may be used here: its relations, functions and types are looked up by
-//! their numbers, on the session that the statement will run on, and held against what is exposed and
-//! against the list of functions.
+//! Decides whether a statement may use what it uses: its relations, functions and types are looked up by OID, on
+//! the session that the statement will run on, and compared with the exposure and with the list of functions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -20,7 +19,7 @@ use crate::postgres::walls::tree::Uses;
 use portico_core::error::{Error, Result};
 use portico_core::identity::SETTINGS;
 
-/// The relations whose row types these types hold, and whether a value of the type may name an object.
+/// The relations whose row types these types contain, and whether a value of the type may name an object.
 static TYPES: LazyLock<String> = LazyLock::new(|| {
     format!(
         "WITH RECURSIVE {}
@@ -32,9 +31,8 @@ FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid JOIN pg_catalog.pg_namesp
     )
 });
 
-/// What a caller with a role may not name, or not write, among these relations: the view of what was
-/// prepared on a session, for whichever caller had it before; and `pg_settings`, itself or behind views, to
-/// update which is to set.
+/// What a caller with a role may not read or write, among these relations: the view of prepared statements, which
+/// may belong to another caller; and `pg_settings`, itself or through views, since updating it changes settings.
 const SETTING: &str = "\
 WITH RECURSIVE reads (oid) AS (
     SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
@@ -47,11 +45,12 @@ WITH RECURSIVE reads (oid) AS (
 SELECT 'pg_catalog.pg_prepared_statements'::pg_catalog.regclass::pg_catalog.oid = ANY ($1),
     EXISTS (SELECT FROM reads WHERE oid = 'pg_catalog.pg_settings'::pg_catalog.regclass)";
 
-/// Holds `uses` against the guard. What has to be known for that is asked for in one round trip, but for
-/// relations that only types lead to. Answers with the rows of the functions that it calls.
+/// Checks `uses` against the policy. The catalogue is read in one round trip, except for relations that are found
+/// only through types. Returns the rows of the functions that it calls.
 ///
 /// # Errors
-/// What is not available, and why; [`Kind::Internal`](portico_core::error::Kind::Internal) when the catalogue cannot be read.
+/// What is not available, and why; [`Kind::Internal`](portico_core::error::Kind::Internal) if the catalogue cannot
+/// be read.
 pub(crate) async fn judge(client: &Client, uses: &Uses, guard: CheckPolicy, exposure: &Exposure) -> Result<Vec<Row>> {
     let mut relations = uses.relations.clone();
     relations.extend(uses.constants.iter().filter(|(type_, _)| *type_ == REGCLASS).map(|(_, oid)| oid));
@@ -121,7 +120,7 @@ fn functions(called: &[Row], uses: &Uses, guard: CheckPolicy, exposure: &Exposur
                 return Err(refusal);
             }
         }
-        // A stored value of such a type is somebody else's choice, not a literal.
+        // A stored value of such a type was chosen by somebody else, and is not a literal.
         let tells = matches!(function.effect(), Some(Effect::Relation | Effect::Sequence)) && function.takes_names;
         if guard.hides && tells && uses.names_stored() {
             return Err(refused(&format!("the function {} of anything but a literal", function.name))
@@ -146,12 +145,12 @@ fn constants(uses: &Uses) -> Result<()> {
     Ok(())
 }
 
-/// What the types hold that the statement names, makes or reads.
+/// Returns what is contained in the types that the statement names, creates or reads.
 async fn held(client: &Client, uses: &Uses, guard: CheckPolicy) -> Result<Vec<Row>> {
     if !guard.hides {
         return Ok(Vec::new());
     }
-    // A column of such a type shows what its owner wrote; what holds such values is taken apart.
+    // A column of such a type shows what its owner wrote; types that contain such values are decomposed.
     let read = uses.columns.iter().filter(|type_| !NAMING_TYPES.contains(type_)).copied();
     let asked: Vec<Oid> = written(uses).into_iter().chain(read).collect();
     let naming = NAMING_TYPES.to_vec();
@@ -167,7 +166,7 @@ fn named_types(uses: &Uses) -> impl Iterator<Item = Oid> {
     uses.constants.iter().filter(|(type_, _)| *type_ == REGTYPE).map(|(_, oid)| *oid)
 }
 
-/// The relations whose row types these types hold.
+/// Returns the relations whose row types these types contain.
 fn types(held: &[Row], uses: &Uses, exposure: &Exposure) -> Result<BTreeSet<Oid>> {
     let literals: BTreeSet<Oid> = uses.constants.iter().map(|(type_, _)| *type_).collect();
     let written = written(uses);
@@ -177,7 +176,7 @@ fn types(held: &[Row], uses: &Uses, exposure: &Exposure) -> Result<BTreeSet<Oid>
         let asked: Oid = get(row, 0)?;
         missing.remove(&asked);
         let (relation, names): (Oid, bool) = (get(row, 1)?, get(row, 2)?);
-        // A plain literal of such a type was looked at by itself.
+        // A plain literal of such a type was checked on its own.
         if names && !(NAMING_TYPES.contains(&asked) && literals.contains(&asked)) {
             let name: String = get(row, 3)?;
             return Err(refused(&format!("a value of type {name}, which may name what is not shown,")));
@@ -193,11 +192,11 @@ fn types(held: &[Row], uses: &Uses, exposure: &Exposure) -> Result<BTreeSet<Oid>
             relations.insert(relation);
         }
     }
-    // A number that is nothing's is told like one of what is hidden.
+    // An OID of no object is reported like one of a hidden object.
     if missing.is_empty() { Ok(relations) } else { Err(by_number()) }
 }
 
-/// Refuses relations that are not shown, of which it was found what they belong to.
+/// Refuses relations that are not shown, given what they belong to.
 fn shown(relations: &BTreeSet<Oid>, mut found: HashMap<Oid, Belonging>, exposure: &Exposure) -> Result<()> {
     for oid in relations {
         let belonging = found.remove(oid).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What a caller's statement may do on a connection that hides something, gives its callers roles, or
-//! only reads.
+//! Checks what a caller's statement uses, on a connection that hides something, gives its callers roles, or is
+//! read-only.
 
 pub(crate) mod admitted_statements;
 pub(crate) mod ask;

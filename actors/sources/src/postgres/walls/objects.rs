@@ -10,10 +10,9 @@ use crate::postgres::session::own::{ask, get};
 use crate::postgres::walls::refusal::by_number;
 use portico_core::error::{Error, Result};
 
-/// Types whose values name objects of the catalogue, by their fixed numbers: regproc, regprocedure,
-/// regoper, regoperator, regclass, regtype, regcollation, regnamespace and regrole; and aclitem, which
-/// names roles. A text search
-/// configuration or dictionary (regconfig, regdictionary) is none that anybody hides.
+/// Types whose values name objects of the catalogue, by their fixed OIDs: regproc, regprocedure, regoper,
+/// regoperator, regclass, regtype, regcollation, regnamespace and regrole; and aclitem, which names roles. Text
+/// search configurations and dictionaries (regconfig, regdictionary) are left out: they are never hidden.
 pub(crate) const NAMING_TYPES: [Oid; 10] = [24, 2202, 2203, 2204, REGCLASS, REGTYPE, 4191, 4089, 4096, 1033];
 
 pub(crate) const REGCLASS: Oid = 2205;
@@ -24,11 +23,11 @@ pub(crate) fn is_naming_type(name: &str) -> bool {
     NAMING_TYPES.iter().any(|oid| Type::from_oid(*oid).is_some_and(|type_| type_.name() == name))
 }
 
-/// The number of a range's type of several ranges, of a `pg_range r`; servers before 14 have none.
+/// The OID of the multirange type of a `pg_range r`; servers before 14 have none.
 const MULTIRANGE: &str = "(pg_catalog.to_jsonb(r) OPERATOR(pg_catalog.->>) 'rngmultitypid')::pg_catalog.oid";
 
-/// A part of a query: `held (asked, oid)`, the types that values of the types `asked` hold, themselves among them:
-/// elements, what domains and ranges are made of, and columns. `begin` selects each type that is asked for twice.
+/// A part of a query: `held (asked, oid)`, the types that values of the types `asked` contain, including
+/// themselves: elements, base types of domains and ranges, and columns. `begin` selects each requested type twice.
 pub(crate) fn held(begin: &str) -> String {
     format!(
         "held (asked, oid) AS (
@@ -46,8 +45,8 @@ pub(crate) fn held(begin: &str) -> String {
     )
 }
 
-/// A relation and what it belongs to: its parents, the table of an index, of a TOAST table and of a
-/// sequence that a column owns.
+/// A relation and what it belongs to: its parents, the table of an index, of a TOAST table and of a sequence that a
+/// column owns.
 const RELATIONS: &str = "\
 WITH RECURSIVE belongs (asked, oid, step) AS (
     SELECT o, o, 0 FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
@@ -69,7 +68,8 @@ LEFT JOIN pg_catalog.pg_class c ON c.oid = b.oid
 LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 ORDER BY b.asked, b.step";
 
-/// A part of a query: `naming (oid)`, the types `$1` and whatever holds them: arrays, domains, ranges and row types.
+/// A part of a query: `naming (oid)`, the types `$1` and all that contain them: arrays, domains, ranges and row
+/// types.
 pub(crate) fn naming() -> String {
     format!(
         "naming (oid) AS (
@@ -88,7 +88,7 @@ pub(crate) fn naming() -> String {
     )
 }
 
-/// Names of types of the database's own whose values may name objects, as those of `$1` do.
+/// The query for the names of user-defined types whose values may name objects, as those of `$1` do.
 pub(crate) fn naming_types_query() -> String {
     format!(
         "WITH RECURSIVE {}
@@ -104,7 +104,7 @@ pub(crate) fn is_system(schema: &str) -> bool {
     schema == "information_schema" || schema.starts_with("pg_")
 }
 
-/// The relations with these numbers, each with what it belongs to.
+/// Returns the relations with these OIDs, each with what it belongs to.
 pub(crate) async fn belongings(client: &Client, asked: Vec<Oid>) -> Result<HashMap<Oid, Belonging>> {
     let mut found: HashMap<Oid, Belonging> = HashMap::new();
     for row in &ask(client, RELATIONS, &[(&asked, Type::OID_ARRAY)]).await? {
@@ -126,8 +126,8 @@ pub(crate) type HiddenTables = HashSet<(String, String)>;
 const CHILDREN: &str = "SELECT DISTINCT i.inhrelid FROM pg_catalog.pg_inherits i \
     JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid WHERE c.relkind IN ('r', 'p', 'f')";
 
-/// Tables that `exposure` shows by their own names and that callers do not see all the same, for what they inherit from
-/// is hidden; each with its schema.
+/// Returns the tables that `exposure` shows by their own names but that are hidden all the same, because what they
+/// inherit from is hidden; each with its schema.
 pub(crate) async fn hidden_children(client: &Client, exposure: &Exposure) -> Result<HiddenTables> {
     let rows = ask(client, CHILDREN, &[]).await?;
     let children: Vec<Oid> = rows.iter().map(|row| get(row, 0)).collect::<Result<_>>()?;
@@ -149,12 +149,12 @@ pub(crate) struct Relation {
     pub(crate) temporary: bool,
 }
 
-/// A relation, and behind it what it belongs to.
+/// A relation, followed by what it belongs to.
 #[derive(Debug, Default)]
 pub(crate) struct Belonging(pub(crate) Vec<Relation>);
 
 impl Belonging {
-    /// Whether callers may name it: nothing that it belongs to is hidden, and one of them is shown.
+    /// Returns true if callers may name it: nothing that it belongs to is hidden, and one of them is shown.
     pub(crate) fn is_shown(&self, exposure: &Exposure) -> bool {
         let mut shown = false;
         for relation in &self.0 {
@@ -162,7 +162,7 @@ impl Belonging {
                 return true;
             }
             match relation.schema.as_str() {
-                // What belongs to a table may lie there.
+                // What belongs to a table may be there.
                 "pg_toast" => {}
                 "" | "pg_catalog" | "information_schema" => return false,
                 schema if schema.starts_with("pg_temp_") || schema.starts_with("pg_toast_temp_") => return false,

@@ -1,6 +1,6 @@
-//! Whether a plan may hold what is hidden: EXPLAIN tells what the planner unfolds (views, policies, rules, functions in
-//! SQL, defaults, children), with its conditions and literals. A plan is told whole only where all of that is known to
-//! be what callers may name.
+//! Decides whether a plan may contain hidden names: EXPLAIN shows what the planner expands (views, policies, rules,
+//! functions in SQL, defaults, children), with its conditions and literals. A plan is shown in full only if callers
+//! may name all of that.
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, ToSql, Type};
@@ -11,11 +11,12 @@ use crate::postgres::walls::objects::belongings;
 use crate::postgres::walls::tree::Uses;
 use portico_core::error::Result;
 
-/// The relations `$1` and what they lead to; the schemas of somebody's own types that definitions behind them use, and of
-/// collations; and whether there is anything else that a plan might tell: row security, a rule of a table, a foreign table,
-/// the catalogue behind a view (which `pg_depend` does not tell), a function among `$2` in SQL or with defaults of its own,
-/// or, in a definition behind them (an index on expressions too), anything of somebody's own that is no relation and no
-/// plain type. Defaults, of domains too, count where the statement writes (`$3`), and where they are generated.
+/// The relations `$1` and those that they lead to; the schemas of user-defined types in definitions behind them,
+/// and of collations; and whether a plan might show anything else: row security, a rule of a table, a foreign
+/// table, the catalogue behind a view (which `pg_depend` does not record), a function among `$2` in SQL or with
+/// defaults of its own, or, in a definition behind them (an index on expressions too), any user-defined object that
+/// is not a relation or a plain type. Defaults, of domains too, count if the statement writes (`$3`), and if they
+/// are generated.
 const BEHIND: &str = "\
 WITH RECURSIVE reads (oid) AS (
     SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o

@@ -1,4 +1,4 @@
-//! What has to be judged of a statement, and why.
+//! What must be checked of a statement, and why.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -34,13 +34,13 @@ impl CheckPolicy {
 pub(crate) enum StatementUse {
     /// It runs by itself.
     Alone,
-    /// It runs behind others in one transaction, none of which can have changed what names mean.
+    /// It runs after others in one transaction, none of which can have changed the meaning of names.
     AmongQueries,
     /// It runs behind others in one transaction.
     Among,
     /// It runs once for each set of values.
     Repeated,
-    /// Its columns are told, and it does not run.
+    /// Its columns are described, and it does not run.
     Described,
 }
 
@@ -50,26 +50,25 @@ pub(crate) struct PendingCheck {
     pub(crate) form: StatementForm,
     /// Its text as it will be sent, but for a trace behind it.
     pub(crate) text: String,
-    /// By which it is remembered, where that is allowed.
+    /// The key for caching the verdict, if that is allowed.
     pub(crate) fingerprint: Option<(QueryFingerprint, u64)>,
-    /// Whether the reader understood it, and what class it found.
+    /// Whether our parser understood it, and its class.
     pub(crate) understood: bool,
     pub(crate) class: Class,
-    /// Whether only what it may do without is to be found out: an administrator wrote it, and nothing of it is
-    /// refused.
+    /// Whether only hints are to be found: an administrator wrote it, and it is never refused.
     pub(crate) advisory: bool,
     /// Whether its rows are a plan that the service alone reads.
     pub(crate) estimates: bool,
     /// What is done with it.
     pub(crate) extent: StatementUse,
-    /// What exists for its caller of what the connection exposes, where that is less.
+    /// What is exposed to its caller, if less than the connection exposes.
     pub(crate) within: Option<Arc<Exposure>>,
-    /// Set where its plan may hold what is hidden: then conditions and columns are not told.
+    /// Set if its plan may contain hidden names: conditions and columns are then removed.
     pub(crate) brief: OnceLock<()>,
 }
 
 impl PendingCheck {
-    /// What has to be judged of `statement`, which is `form` as a whole.
+    /// Makes the check of `statement`, which has the form `form`.
     pub(crate) fn new(
         statement: &Statement,
         form: StatementForm,
@@ -96,22 +95,22 @@ impl PendingCheck {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// Whether nothing that runs before it in its transaction can change what its names mean.
+    /// Returns true if no earlier statement of its transaction can change the meaning of its names.
     pub(crate) fn is_alone(&self) -> bool {
         self.fingerprint.is_some()
     }
 
-    /// Whether it stands where something is hidden.
+    /// Returns true if something is hidden.
     pub(crate) fn hides(&self) -> bool {
         self.guard.hides
     }
 
-    /// Whether the server finds what it names only when it runs.
+    /// Returns true if the server resolves its names only when it runs.
     pub(crate) fn is_definition(&self) -> bool {
         self.form == StatementForm::Definition
     }
 
-    /// Whether it makes or changes what has a name.
+    /// Returns true if it creates or changes a named object.
     pub(crate) fn makes(&self) -> bool {
         matches!(
             self.form,
@@ -119,12 +118,13 @@ impl PendingCheck {
         )
     }
 
-    /// Whether of its plan only the nodes are told.
+    /// Returns true if only the nodes of its plan are shown.
     pub(crate) fn is_brief(&self) -> bool {
         self.brief.get().is_some()
     }
 
-    /// The plan may hold what is hidden: of formats that are one value nothing can be left out.
+    /// Marks that the plan may contain hidden names. Fails for formats that are one value, which cannot be
+    /// filtered.
     pub(crate) fn tell_briefly(&self) -> Result<()> {
         let Some(options) = self.explain_options() else { return Ok(()) };
         if !self.estimates && ["JSON", "XML", "YAML"].iter().any(|format| options.contains(format)) {
@@ -136,7 +136,7 @@ impl PendingCheck {
         Ok(())
     }
 
-    /// What stands in front of the query of an EXPLAIN, in capital letters.
+    /// Returns the text before the query of an EXPLAIN, in upper case.
     pub(crate) fn explain_options(&self) -> Option<String> {
         let StatementForm::Explain { query, .. } = &self.form else { return None };
         Some(self.part(0..query.start).to_ascii_uppercase())

@@ -1,4 +1,4 @@
-//! Refusals of what may not be used on a connection.
+//! Errors for what may not be used on a connection.
 
 use crate::postgres::failure;
 use portico_core::error::Error;
@@ -11,7 +11,7 @@ pub(crate) fn refused(what: &str) -> Error {
         .judged()
 }
 
-/// The refusal of what is not shown and what is not there at all, where the statement names neither.
+/// Returns the error for objects that are hidden or do not exist, if the statement does not name them.
 pub(crate) fn by_number() -> Error {
     refused("something that this statement uses by a number or an operator, and not by its name,")
 }
@@ -24,7 +24,7 @@ pub(crate) fn writes() -> Error {
         .judged()
 }
 
-/// What the source says of a relation that is not there.
+/// Returns the source's error for a relation that does not exist.
 pub(crate) fn no_such(name: &str) -> Error {
     Error::not_found(format!("relation \"{name}\" does not exist")).sqlstate("42P01").judged()
 }
@@ -32,7 +32,7 @@ pub(crate) fn no_such(name: &str) -> Error {
 /// Why a statement may not run.
 pub(crate) struct Refusal {
     pub(crate) error: Error,
-    /// Whether the server does not take it, for what is in it or what keeps it from being asked.
+    /// Whether the server refuses it, because of its content or because the server cannot be asked.
     pub(crate) by_server: bool,
 }
 

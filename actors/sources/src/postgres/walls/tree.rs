@@ -1,9 +1,9 @@
-//! What an analysed statement uses, read from the text of its tree (`pg_node_tree`, PostgreSQL's
-//! `outfuncs.c`). Names are resolved in it and types inferred; nothing has run.
+//! Reads what an analysed statement uses from the text of its tree (`pg_node_tree`, PostgreSQL's `outfuncs.c`).
+//! Names are resolved in it and types inferred; nothing has run.
 //!
-//! The text is read as words in a row. A label is judged with the words behind it, which are never
-//! passed over: what a caller's alias or column name looks like can add a use that is none, and so a
-//! refusal, but can hide none. Braces in such names are escaped, so that nodes are nodes.
+//! The text is read as a sequence of words. A label is interpreted with the words after it, which are never
+//! skipped: an alias or column name that looks like a label can add a use that does not exist, and so cause a
+//! refusal, but can hide none. Braces in such names are escaped, so that nodes are recognised reliably.
 
 use std::collections::BTreeSet;
 
@@ -40,10 +40,10 @@ pub(crate) struct Uses {
     calls: Vec<(Oid, Option<String>)>,
 }
 
-/// The kinds of node that are known. Another one is of a later server, and not understood here.
+/// The known kinds of node. Any other is of a later server, and refused.
 const NODES: &str = include_str!("nodes.txt");
 
-/// The labels of numbers by which a statement is judged ([`Uses::take`]).
+/// The labels of numbers that matter for the check ([`Uses::take`]).
 const JUDGED: [&str; 26] = [
     ":aggfnoid",
     ":aggsortop",
@@ -72,10 +72,11 @@ const JUDGED: [&str; 26] = [
     ":vartype",
     ":winfnoid",
 ];
-/// The others that servers write, and why nothing is judged by them.
+/// The other labels that servers write, and why they do not matter.
 const PASSED_OVER: &str = include_str!("labels.txt");
 
-/// For the test that looks into a server's program: whether numbers of this label are judged, or known to say nothing.
+/// For the test that reads a server's program: returns true if numbers of this label are checked, or known not to
+/// matter.
 pub fn is_label_known(label: &str) -> bool {
     JUDGED.contains(&label) || PASSED_OVER.lines().any(|known| known == label)
 }
@@ -86,7 +87,7 @@ const CURRENT_SETTING: [Oid; 2] = [2077, 3294];
 /// Reads the tree of one statement.
 ///
 /// # Errors
-/// In a word, what in it is not understood.
+/// In a word, the part of it that is not understood.
 pub(crate) fn read(tree: &str) -> Result<Uses, String> {
     let words: Vec<Word<'_>> = Words { rest: tree }.collect();
     let mut uses = Uses::default();
@@ -192,12 +193,12 @@ impl Uses {
 }
 
 impl Uses {
-    /// Whether it is a SELECT that changes nothing by itself.
+    /// Returns true if it is a SELECT that changes nothing by itself.
     pub(crate) fn only_reads(&self) -> bool {
         self.command == 1 && !self.modifies
     }
 
-    /// Whether another literal in its place could change what the statement uses.
+    /// Returns true if another literal in its place could change what the statement uses.
     pub(crate) fn depends_on_literals(&self) -> bool {
         self.constants.iter().any(|(type_, _)| NAMING_TYPES.contains(type_))
             || self.functions.iter().any(|function| CURRENT_SETTING.contains(function))
@@ -231,7 +232,7 @@ fn oids(following: &[Word<'_>]) -> Result<Vec<Oid>, String> {
                 _ => Err("a list of types".to_owned()),
             })
             .collect(),
-        // Somebody's alias is spelt like the label.
+        // An alias is spelled like the label.
         _ => Ok(Vec::new()),
     }
 }
@@ -255,8 +256,8 @@ fn constant(following: &[Word<'_>]) -> Option<Oid> {
     for (place, octet) in value.iter_mut().zip(octets) {
         *place = octet?;
     }
-    // The server writes its own memory. Of one that is big-endian this is another number, which names
-    // nothing that is exposed, and is refused.
+    // The server writes its own memory. That of a big-endian server is read as another OID, which is not exposed
+    // and is refused.
     Some(Oid::from_le_bytes(value))
 }
 
@@ -312,7 +313,7 @@ impl<'a> Iterator for Words<'a> {
         let mut end = start;
         while let Some(byte) = bytes.get(end) {
             match byte {
-                // What follows is part of the word, whatever it is.
+                // The next character is part of the word, whatever it is.
                 b'\\' => end += 2,
                 b' ' | b'\n' | b'\t' | b'(' | b')' | b'{' | b'}' => break,
                 _ => end += 1,

@@ -14,7 +14,7 @@ pub(crate) fn listed_values(sql: &str) -> Vec<(String, String)> {
     listed.collect()
 }
 
-/// The column and the values of what stands in parentheses, where it is such a list and nothing more.
+/// Returns the column and the values of a condition in parentheses, if it is such a list and nothing more.
 fn list(sql: &str, tokens: &[Token]) -> Option<(String, Vec<Value>)> {
     let mut rest = tokens.iter().copied().peekable();
     let is = |token: Option<Token>, kind: Kind| token.is_some_and(|token| token.kind == kind);

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use portico_sql::{Dialect, Kind, Token, tokens};
 
-/// What the comments of one CREATE statement say.
+/// The comments of one CREATE statement.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remarks {
     /// About the table or view.
@@ -59,7 +59,7 @@ enum About {
     Column(String),
 }
 
-/// A token and where it stands.
+/// A token with its position.
 struct Placed<'a> {
     token: Token,
     sql: &'a str,
@@ -111,7 +111,7 @@ fn placed(sql: &str) -> Vec<Placed<'_>> {
 /// Words that begin a table constraint where a column's name could stand.
 const CONSTRAINTS: &[&str] = &["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"];
 
-/// Reads the remarks of a CREATE TABLE or CREATE VIEW statement; of anything else there are none.
+/// Reads the remarks of a CREATE TABLE or CREATE VIEW statement; other statements have none.
 pub(crate) fn read(sql: &str) -> Remarks {
     let all = placed(sql);
     let mut remarks = Remarks::default();
@@ -147,20 +147,20 @@ struct Reading {
     /// Open parentheses; the columns are in the first.
     depth: usize,
     listed: bool,
-    /// What the definition that the last token belongs to is about.
+    /// The subject of the definition that the last token belongs to.
     current: Option<About>,
     /// Whether the next word names a column.
     fresh: bool,
     columns: usize,
     last_line: Option<usize>,
-    /// After a comma, what the next definition's comments may be about is not yet known.
+    /// After a comma the subject of the next comments is not known yet.
     after_comma: bool,
-    /// The last comment: its place, its end, and what it was about.
+    /// The last comment: its position, its end, and its subject.
     comment: Option<(usize, usize, About)>,
 }
 
 impl Reading {
-    /// Takes a token that is no comment; `false` where a view's body begins.
+    /// Takes a token that is not a comment. Returns `false` at the start of a view's body.
     fn take(&mut self, token: &Placed<'_>) -> bool {
         if self.depth == 0 {
             if token.is(Kind::Open) && !self.listed {
@@ -191,7 +191,7 @@ impl Reading {
         true
     }
 
-    /// What `comment` is about, `next` being the token after it.
+    /// Returns the subject of `comment`; `next` is the token after it.
     fn about(&self, comment: &Placed<'_>, next: Option<&Placed<'_>>) -> About {
         let named = |token: Option<&Placed<'_>>| match token.and_then(Placed::name) {
             Some(name) if !CONSTRAINTS.iter().any(|word| name.eq_ignore_ascii_case(word)) => About::Column(name),

@@ -1,5 +1,5 @@
-//! The metadata of keys and indexes, in the columns and numbers of JDBC's `DatabaseMetaData`. What
-//! SQLite's own tables of them do not tell, names of constraints above all, is NULL.
+//! The metadata of keys and indexes, in the columns and numbers of JDBC's `DatabaseMetaData`. What SQLite's own
+//! tables do not contain, above all names of constraints, is NULL.
 
 use rusqlite::Connection;
 
@@ -52,7 +52,7 @@ impl Reference {
     }
 }
 
-/// The rows of a table's foreign keys that refer to what is wanted.
+/// Returns the rows of a table's foreign keys that match the filter.
 pub(crate) fn foreign(
     connection: &Connection,
     catalog: &str,
@@ -168,7 +168,7 @@ pub(crate) fn indexes(connection: &Connection, catalog: &str, table: &str) -> ru
     rows.collect()
 }
 
-/// What stands behind the WHERE of a partial index's own statement.
+/// Returns the text after the WHERE of a partial index's own statement.
 fn condition(sql: &str) -> Option<String> {
     let mut depth = 0_usize;
     let end = tokens(sql, Dialect::SQLITE).into_iter().find(|token| {

@@ -18,7 +18,7 @@ const BATCH: usize = 256;
 /// Sends the rows of `metadata`, ordered by name and position.
 ///
 /// # Errors
-/// What SQLite said while reading the catalogue.
+/// SQLite's error while reading the catalogue.
 pub(crate) fn list(
     opened: &mut OpenDatabase,
     cancel: &CancelFlag,

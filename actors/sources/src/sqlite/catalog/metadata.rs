@@ -1,4 +1,4 @@
-//! Tables and columns, with remarks. What a comment is the remark of is in `comments`.
+//! Tables and columns, with remarks. Which comment belongs to what is decided in `comments`.
 
 use rusqlite::Connection;
 
@@ -49,7 +49,7 @@ pub(crate) fn table_row(connection: &Connection, catalog: &str, table: &Table) -
     ]
 }
 
-/// A row of what a digest needs beside the listings. The file has no partitions, no policies and no counts of uses.
+/// Returns a row of what a digest needs beside the listings. SQLite has no partitions, policies and usage counts.
 pub(crate) fn detail_row(catalog: &str, table: &Table) -> Row {
     let mut row = vec![text(catalog), text(SCHEMA), text(&table.name)];
     row.resize(7, Cell::Null);
@@ -79,7 +79,7 @@ fn row_estimate(connection: &Connection, table: &Table) -> Option<i64> {
     largest.flatten().filter(|largest| *largest >= counted)
 }
 
-/// The rows of a table's columns. A view over something that is gone has none; the others have theirs.
+/// Returns the rows of a table's columns. A view over a dropped table has none.
 pub(crate) fn column_rows(
     connection: &Connection,
     catalog: &str,
@@ -104,7 +104,7 @@ pub(crate) fn column_rows(
 
 fn column_row(connection: &Connection, catalog: &str, table: &Table, column: &Described, remarks: &Remarks) -> Row {
     let declared = DeclaredType::read(&column.declared);
-    // CREATE TABLE, §5 of its page: such a column stands for the row's id, which SQLite hands out.
+    // CREATE TABLE, §5 of its page: such a column is an alias of the rowid, which SQLite assigns.
     let row_id =
         column.key > 0 && column.declared.eq_ignore_ascii_case("INTEGER") && is_row_id(connection, &table.name);
     let mut row = vec![text(catalog), text(SCHEMA), text(&table.name), text(&column.name)];
@@ -160,14 +160,14 @@ pub(crate) fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
 /// Every table and view, and a digest of its definition: the statement that made it, which holds
 /// its columns and its comments.
 pub(crate) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<crate::Table>> {
-    // By name alone: a table whose module is missing is listed nowhere, and fails no sign of life.
+    // By name alone: a table whose module is missing is not listed, and does not fail a ping.
     let mut statement = connection.prepare_cached(
         "SELECT name, type, coalesce(sql, '') FROM main.sqlite_schema
           WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
     )?;
     let rows = statement.query_map([], |row| Ok((lossy(row, 0)?, lossy(row, 1)?, lossy(row, 2)?)))?;
     let rows: Vec<(String, String, String)> = rows.collect::<rusqlite::Result<_>>()?;
-    // What lies behind a virtual table is no table of its own.
+    // The tables behind a virtual table are not tables of their own.
     let behind = hidden_objects::owners(rows.iter().map(|(name, _, sql)| (name.as_str(), sql.as_str())));
     let tables = rows.into_iter().filter(|(name, ..)| !behind.contains_key(&name.to_ascii_lowercase()));
     let tables = tables.take(usize::from(crate::MOST_TABLES));

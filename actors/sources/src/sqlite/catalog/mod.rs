@@ -1,4 +1,4 @@
-//! What is read from the file's schema.
+//! Reads the file's schema.
 
 mod checks;
 pub(crate) mod comments;

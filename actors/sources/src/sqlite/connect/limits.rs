@@ -1,4 +1,4 @@
-//! What holds for every engine that compiles a caller's statement.
+//! Limits of every engine that compiles a caller's statement.
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -13,7 +13,7 @@ pub(crate) const ARGUMENTS: usize = 200;
 /// because the statements come from strangers.
 #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "both are small")]
 const LIMITS: &[(Limit, i32)] = &[
-    // A value or a row: it is in memory more than once on its way out.
+    // A value or a row: several copies of it are in memory on its way out.
     (Limit::SQLITE_LIMIT_LENGTH, LONGEST as i32),
     (Limit::SQLITE_LIMIT_FUNCTION_ARG, ARGUMENTS as i32),
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 4 << 20),
@@ -27,10 +27,10 @@ const LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
 
-/// Sets what holds for every engine that compiles a caller's statement.
+/// Sets the limits of an engine that compiles a caller's statement.
 ///
 /// # Errors
-/// What SQLite said.
+/// SQLite's error.
 pub(crate) fn confine(connection: &Connection) -> rusqlite::Result<()> {
     for (limit, most) in LIMITS {
         connection.set_limit(*limit, *most)?;

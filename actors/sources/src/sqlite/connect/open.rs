@@ -1,5 +1,5 @@
-//! Opens a session's connection to the file with every lock and limit in place. It never creates
-//! a file, and knows nothing of statements.
+//! Opens a session's connection to the file with every lock and limit in place. It never creates a file, and knows
+//! nothing of statements.
 
 use std::cell::{Cell, RefCell};
 use std::os::unix::fs::MetadataExt;
@@ -22,7 +22,7 @@ use crate::sqlite::walls::visible_schema;
 use crate::sqlite::walls::visible_schema::VisibleSchema;
 use portico_core::error::{Error, Kind, Result};
 
-/// What a session is for.
+/// The purpose of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionKind {
     /// Its file is opened read-only.
@@ -38,21 +38,21 @@ pub(crate) struct OpenDatabase {
     pub(crate) role: SessionKind,
     file: Option<FileId>,
     exposure: Arc<Exposure>,
-    /// Those of lately, the latest first.
+    /// The most recent ones, the latest first.
     visible_schemas: RefCell<Vec<Rc<VisibleSchema>>>,
-    /// What the functions of this session look at.
+    /// The stop switch that the functions of this session check.
     pub(crate) switch: StopSwitch,
     functions: Replaced,
     /// Whether LIKE is the engine's own just now.
     likes_as_engine: Cell<bool>,
-    /// Of which version of the schema it is known whether it has an index that helps LIKE.
+    /// The version of the schema for which it is known whether an index helps LIKE, and the answer.
     like_index: Cell<Option<(i64, bool)>>,
 }
 
-/// Which file a path named when it was opened: another one may stand there later.
+/// Identifies the file that a path referred to when it was opened: the path may refer to another one later.
 type FileId = (u64, u64);
 
-/// Visible schemas that a session keeps at most: its connection's own, and those of workspaces.
+/// The maximal number of visible schemas that a session keeps: its connection's own, and those of workspaces.
 const MOST_SCHEMAS: usize = 4;
 
 /// The name of the file's own schema.
@@ -70,7 +70,7 @@ pub(crate) fn open(path: &Path, role: SessionKind, exposure: &Arc<Exposure>) -> 
         SessionKind::Reader => OpenFlags::SQLITE_OPEN_READ_ONLY,
         SessionKind::Writer => OpenFlags::SQLITE_OPEN_READ_WRITE,
     };
-    // Without SQLITE_OPEN_URI: a path is a path, whatever it looks like.
+    // Without SQLITE_OPEN_URI: a path that looks like a URI is still a path.
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let unavailable = |error: rusqlite::Error| unopened(path, role == SessionKind::Writer, &error);
     let file = identity(path);
@@ -124,10 +124,10 @@ impl OpenDatabase {
         self.file == identity(path)
     }
 
-    /// What callers may name of the file as it is now, within what `narrower` shows; `None` where nothing is hidden.
+    /// Returns what callers may name in the file as it is now, within `narrower`; `None` if nothing is hidden.
     ///
     /// # Errors
-    /// [`Kind::Unavailable`] when the schema cannot be read.
+    /// [`Kind::Unavailable`] if the schema cannot be read.
     pub(crate) fn visible_schema(&self, narrower: Option<&Exposure>) -> Result<Option<Rc<VisibleSchema>>> {
         let exposure = match narrower {
             Some(narrower) => Arc::new(self.exposure.intersection(narrower)),
@@ -156,19 +156,19 @@ impl OpenDatabase {
         Ok(Some(current))
     }
 
-    /// Makes LIKE the one that can be stopped, as it is for every statement at first.
+    /// Installs the LIKE that can be stopped, which is the default for every statement.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// SQLite's error.
     pub(crate) fn like_as_ever(&self) -> rusqlite::Result<()> {
         if self.likes_as_engine.replace(false) { self.functions.like(&self.connection) } else { Ok(()) }
     }
 
-    /// Makes LIKE the engine's own where that lets `text`, which uses it, read an index; whether the
-    /// statement has to be compiled again. One that only asks for its plan is told of the engine's own.
+    /// Installs the engine's own LIKE if `text`, which uses LIKE, can then use an index. Returns true if the
+    /// statement must be compiled again. A statement that only asks for its plan always gets the engine's own.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// SQLite's error.
     pub(crate) fn like_by_index(&self, text: &str, values: &[Value], explains: bool) -> rusqlite::Result<bool> {
         let version = visible_schema::version(&self.connection)?;
         let helps = match self.like_index.get() {
@@ -211,7 +211,7 @@ impl OpenDatabase {
         self.visible_schemas.borrow().first().map(|visible_schema| visible_schema.version)
     }
 
-    /// Forgets what [`OpenDatabase::visible_schema`] saw in a transaction that was undone.
+    /// Drops what [`OpenDatabase::visible_schema`] saw in a transaction that was rolled back.
     pub(crate) fn forget_mirror(&self) {
         self.visible_schemas.borrow_mut().clear();
     }

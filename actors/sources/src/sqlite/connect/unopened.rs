@@ -1,5 +1,5 @@
-//! Why a database file cannot be opened: what callers are told, in words that name no path, and what the administrator
-//! can do about it. The path and what lies near it stay in the cause.
+//! Why a database file cannot be opened: a message for callers without a path, and a remedy for the administrator.
+//! The path and similar names in its folder stay in the cause.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -73,7 +73,7 @@ pub(crate) fn read_only(path: &Path) -> Error {
         )
 }
 
-/// What lies in the folder of `path` under a near name, or that there is no such folder.
+/// Describes similar names in the folder of `path`, or says that the folder does not exist.
 fn beside(path: &Path) -> String {
     let Some(folder) = path.parent() else { return String::new() };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

@@ -20,8 +20,8 @@ pub(crate) struct Described {
     pub(crate) forms: Vec<ColumnDecoder>,
 }
 
-/// Describes the columns of `statement`, whose text is `text` and which stands at `first` if it has a row. Of tables that are
-/// hidden only types are told.
+/// Describes the columns of `statement`, whose text is `text`; it is on its `first` row, if it has one. Columns of
+/// hidden tables are described by their types only.
 pub(crate) fn describe(
     connection: &Connection,
     authorizer: &Authorizer,
@@ -50,7 +50,7 @@ pub(crate) fn describe(
             let read = |text: &CStr| text.to_string_lossy().into_owned();
             let table = read(table);
             let proof = *proof.get_or_insert_with(|| authorizer.trusting(|| Proof::read(connection, text)));
-            // What an exposed view shows is told, not where it has it from.
+            // The columns of an exposed view are described, but not where the view reads them from.
             if proof.has_one_source && !hiding.is_some_and(|hiding| hiding.hidden.has(&table)) {
                 column.name = read(name);
                 column.table = Some(table.clone());
@@ -83,9 +83,9 @@ fn named(declared: &DeclaredType) -> bool {
     !declared.name.is_empty()
 }
 
-/// Whether a table's key is one column and the row's own id: an INTEGER one then is never NULL, while
-/// other keys may hold NULL for the sake of old databases (CREATE TABLE, §3.5 of its page). A key that
-/// has an index of its own, as `INTEGER PRIMARY KEY DESC` has, is another one.
+/// Returns true if a table's key is one column and an alias of the rowid: an INTEGER one then is never NULL, while
+/// other keys may be NULL for compatibility with old databases (CREATE TABLE, §3.5 of its page). A key with an
+/// index of its own, as `INTEGER PRIMARY KEY DESC` has, is not an alias.
 pub(crate) fn is_row_id(connection: &Connection, table: &str) -> bool {
     let count = connection
         .prepare_cached(

@@ -1,24 +1,24 @@
-//! What a statement proves of its columns. The engine tells of a column which table's it is, also where
-//! an outer join, an aggregate or another arm of a UNION puts something else in its place. A keyword cannot
-//! be written otherwise than by its letters: what does not stand in a text, wherever, the statement does not
-//! have. Nothing is proven by what does stand there, since that would have to be read as the engine reads it.
+//! What a statement proves about its columns. The engine reports a column's table even if an outer join, an
+//! aggregate or another arm of a UNION replaces its values. A keyword can only be written with its letters: a word
+//! that does not occur in the text is not in the statement. The presence of a word proves nothing, since the text
+//! would have to be parsed as the engine does.
 
 use rusqlite::Connection;
 
 /// What holds for every column of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Proof {
-    /// A column that never holds NULL in its table holds none in the result.
+    /// A column that is never NULL in its table is never NULL in the result.
     pub(crate) keeps_nulls_out: bool,
     /// Every value of a column is one of the column that the engine names, or NULL.
     pub(crate) has_one_source: bool,
 }
 
-/// Words of what puts queries side by side.
+/// Words that combine queries.
 const COMPOUND: [&str; 3] = ["union", "intersect", "except"];
 /// Words of joins that put NULL where they find no row.
 const OUTER: [&str; 4] = ["left", "right", "full", "outer"];
-/// Functions that may make a row of none, also those of which the engine has plain ones by the same name.
+/// Functions that may return a row for no rows, including those with a plain variant of the same name.
 const AGGREGATES: [&str; 12] = [
     "avg",
     "count",
@@ -39,7 +39,7 @@ impl Proof {
     fn new(text: &str, views: &[(String, String)]) -> Self {
         let words = Words::new(text);
         let selects = words.count("select");
-        // Behind these a SELECT that stands alone can be one value, which is NULL where there is no row.
+        // After these a single SELECT may be a scalar value, which is NULL if there is no row.
         let is_value = selects > 0 && (words.any(&["values"]) || words.any(&["returning"]));
         let seen = seen(&words, views);
         let is_compound = |words: &Words| words.any(&COMPOUND) || (words.count("select") > 0 && words.any(&["values"]));
@@ -51,7 +51,7 @@ impl Proof {
         }
     }
 
-    /// Of a statement on `connection`; nothing is proven where its views cannot be read.
+    /// Reads a statement on `connection`; nothing is proven if its views cannot be read.
     pub(crate) fn read(connection: &Connection, text: &str) -> Self {
         let views = || -> rusqlite::Result<Vec<(String, String)>> {
             let mut views = connection.prepare_cached(
@@ -66,11 +66,11 @@ impl Proof {
     }
 }
 
-/// The words of a text in small letters, also those in strings, comments and quotes.
+/// The words of a text in lower case, including those in strings, comments and quotes.
 struct Words(Vec<String>);
 
 impl Words {
-    /// Letters, digits, `_`, `$` and what is not ASCII follow each other in a word. Digits do not begin one, since
+    /// Splits into words of letters, digits, `_`, `$` and non-ASCII characters. Digits do not start a word, since
     /// `?1union` is a parameter and a keyword; nor does a byte order mark, which the engine takes for a space.
     fn new(text: &str) -> Self {
         let in_word = |each: char| each.is_ascii_alphanumeric() || each == '_' || each == '$' || !each.is_ascii();
@@ -88,7 +88,7 @@ impl Words {
     }
 }
 
-/// The texts of the views that the text of `words` may name, and of those that they name.
+/// Returns the texts of the views that the text of `words` may name, and of those that they name.
 fn seen(words: &Words, views: &[(String, String)]) -> Vec<Words> {
     let mut left: Vec<(Words, &str)> = views.iter().map(|(name, text)| (Words::new(name), text.as_str())).collect();
     let mut seen: Vec<Words> = Vec::new();
@@ -98,7 +98,7 @@ fn seen(words: &Words, views: &[(String, String)]) -> Vec<Words> {
         let Some(words) = words else { return seen };
         let mut found = Vec::new();
         left.retain(|(name, text)| {
-            // A name of several words stands in quotes, and has all of them in it.
+            // A name of several words is quoted, and all of its words are in the quotes.
             let is_named = name.0.iter().all(|word| words.any(&[word]));
             if is_named {
                 found.push(Words::new(text));

@@ -1,5 +1,5 @@
-//! Rows on their way out: values copied from the engine into one compact batch, and read from it
-//! cell by cell. No value can fail a query.
+//! Rows on their way out: values are copied from the engine into a compact batch, and read from it cell by cell. No
+//! value can fail a query.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -17,7 +17,7 @@ use portico_core::reply::{Batch, Cell};
 
 /// Rows in a full batch.
 pub(crate) const FULL: usize = 256;
-/// Octets of text and blobs after which a batch is full whatever its rows.
+/// The size in bytes of text and blobs at which a batch is full, whatever its number of rows.
 const FULL_OCTETS: usize = 256 * 1024;
 /// Octets of a row at most: the engine itself bounds each value alone.
 const LONGEST_ROW: usize = LONGEST + (1 << 20);
@@ -32,7 +32,7 @@ pub(crate) struct RowBatch {
     slots: Vec<Slot>,
     text: String,
     octets: Vec<u8>,
-    /// What its large rows were lent.
+    /// The memory reserved for its large rows.
     lent: Vec<MemoryReservation>,
 }
 
@@ -207,7 +207,7 @@ impl RowBatch {
                 self.octets.extend_from_slice(octets);
                 Slot::Bytes(Span::new(start, self.octets.len())?)
             }
-            // In base64 nothing would tell it from a text.
+            // In base64 it could not be distinguished from text.
             (ValueRef::Blob(octets), _) => Slot::Text(self.write(&literal(octets))?),
         })
     }
@@ -231,7 +231,7 @@ fn literal(octets: &[u8]) -> String {
     text
 }
 
-/// SQLite does not check that text is UTF-8; what is not is replaced, as its own shell does.
+/// SQLite does not check that text is UTF-8; invalid bytes are replaced, as in its own shell.
 fn lossy(octets: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(octets)
 }
@@ -251,7 +251,7 @@ fn decimal(value: f64, scale: usize) -> String {
     padded(value.to_string(), scale)
 }
 
-/// `digits` with zeros behind, up to the declared scale. Nothing is ever cut off.
+/// Pads `digits` with zeros up to the declared scale. Nothing is ever cut off.
 fn padded(mut digits: String, scale: usize) -> String {
     let fraction = match digits.find('.') {
         Some(point) => digits.len() - point - 1,

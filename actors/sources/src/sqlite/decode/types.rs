@@ -1,5 +1,5 @@
-//! Declared types: what a column's words in CREATE TABLE say on the wire. How its values are
-//! then written is in `rows.rs`.
+//! Maps declared types: from the words of CREATE TABLE to the protocol's type. How values are written is in
+//! `rows.rs`.
 
 use rusqlite::types::Type;
 
@@ -12,9 +12,9 @@ pub(crate) struct DeclaredType {
     pub(crate) data_type: DataType,
     /// The words without their numbers, as they stand: `DECIMAL`, `double precision`.
     pub(crate) name: String,
-    /// Characters or octets; 0 where none were declared.
+    /// Characters or bytes; 0 if none were declared.
     pub(crate) length: i64,
-    /// Decimal digits; 0 where it has no meaning.
+    /// Decimal digits; 0 if the type has none.
     pub(crate) precision: i64,
     /// Digits behind the decimal point, where they were declared.
     pub(crate) scale: Option<i64>,
@@ -25,9 +25,9 @@ pub(crate) struct DeclaredType {
 /// How values of a column are written, where their own storage class does not say enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnDecoder {
-    /// By storage class; octets, which are none of the column's values, as the literal that means them.
+    /// By storage class; a blob, which is not a regular value of the column, as a blob literal.
     Plain,
-    /// By storage class; octets are what the column is for.
+    /// By storage class; blobs are the column's regular values.
     Octets,
     /// 0 and 1 are truth values.
     Boolean,
@@ -35,7 +35,7 @@ pub(crate) enum ColumnDecoder {
     Decimal(usize),
     /// Text that is JSON is JSON.
     Json,
-    /// Text with a space between date and time gets the `T` that stands there in results.
+    /// In a text with a space between date and time the space becomes `T`.
     Timestamp,
 }
 
@@ -49,7 +49,7 @@ pub(crate) const fn of_value(class: Type) -> DataType {
     }
 }
 
-/// Decimal digits that a number of this type can have; 0 for what is no number.
+/// Returns the decimal digits that a number of this type can have; 0 for other types.
 pub(crate) const fn digits(data_type: DataType) -> i64 {
     match data_type {
         DataType::TinyInt => 3,
@@ -62,7 +62,7 @@ pub(crate) const fn digits(data_type: DataType) -> i64 {
     }
 }
 
-/// Padding beyond this is no declaration anybody means, and would cost memory for every value.
+/// Larger declared scales are not meant seriously, and would cost memory for every value.
 const MOST_DIGITS: i64 = 100;
 
 impl DeclaredType {
@@ -108,7 +108,7 @@ fn classify(upper: &str) -> (DataType, ColumnDecoder) {
         "UUID" | "GUID" => D::Uuid,
         "JSON" | "JSONB" => return (D::Varchar, ColumnDecoder::Json),
         "BINARY" | "VARBINARY" | "BYTEA" => return (D::Binary, ColumnDecoder::Octets),
-        // What is left follows SQLite's own rules of affinity (datatype3.html §3.1).
+        // The rest follows SQLite's own rules of affinity (datatype3.html §3.1).
         _ if upper.contains("INT") => D::BigInt,
         _ if upper.contains("CHAR") || upper.contains("CLOB") || upper.contains("TEXT") => D::Varchar,
         _ if upper.contains("BLOB") => return (D::Binary, ColumnDecoder::Octets),

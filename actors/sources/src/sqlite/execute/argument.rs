@@ -1,5 +1,5 @@
-//! Values for placeholders: from the JSON text they came in to what is bound. Nothing here puts
-//! a value into a statement's text.
+//! Binds values to placeholders, from the JSON text that they came in. No value is ever inserted into a statement's
+//! text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -35,10 +35,10 @@ pub(crate) fn same(one: &str, other: &str) -> bool {
     name_without_at(one).eq_ignore_ascii_case(name_without_at(other))
 }
 
-/// What is bound for one argument.
+/// Returns the value to bind for one argument.
 ///
 /// # Errors
-/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when it is said to be BINARY and is not base64.
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if it is declared BINARY and is not base64.
 pub(crate) fn value(argument: &Argument) -> Result<Value> {
     let json = argument.value.get().trim();
     Ok(match json.as_bytes().first() {
@@ -85,7 +85,7 @@ fn is_number(hint: i32) -> bool {
     (i32::from(DataType::TinyInt.code())..=i32::from(DataType::Numeric.code())).contains(&hint)
 }
 
-/// A string that the client calls a number; one that is none stays text.
+/// Converts a string that the client declares a number; it stays text if it is not one.
 fn of_text(text: String, hint: i32) -> Value {
     let Some(json) = Some(text.trim()).filter(|json| decimal_parts(json).is_some()) else { return Value::Text(text) };
     let is_float = [DataType::Float, DataType::Double].map(|float| i32::from(float.code())).contains(&hint);
@@ -96,8 +96,8 @@ fn of_text(text: String, hint: i32) -> Value {
     }
 }
 
-/// A number in JSON's syntax as its sign, its digits without zeros at either end, and the power
-/// of ten of the first; equal parts mean the same number. `None` for anything else.
+/// Splits a number in JSON's syntax into its sign, its digits without zeros at either end, and the power of ten of
+/// the first digit; equal parts mean the same number. Returns `None` for anything else.
 pub(crate) fn decimal_parts(json: &str) -> Option<(bool, String, i64)> {
     let (negative, rest) = match json.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,4 +1,4 @@
-//! What no session should see of a statement.
+//! Refuses statements before any session sees them.
 
 use crate::sqlite::failure::{outside, session, several, transaction};
 use portico_core::error::{Error, Result};
@@ -7,7 +7,7 @@ use portico_sql::{Class, Dialect, Kind, Statement, Token, tokens};
 /// Statements in one trigger's body at most: each costs a little of the thread's stack.
 const TRIGGER_STEPS: usize = 200;
 
-/// Refuses what no session should see.
+/// Refuses what no session may see.
 ///
 /// # Errors
 /// [`Kind::Invalid`] with the remedy.
@@ -20,7 +20,7 @@ pub(crate) fn check(statement: &Statement) -> Result<()> {
     match statement.class {
         _ if verb.is_empty() => return Err(Error::invalid("the statement is empty")),
         Class::Transaction => return Err(transaction()),
-        // The authorizer tells a PRAGMA that reads from one that sets.
+        // The authorizer distinguishes a PRAGMA that reads from one that sets.
         Class::Session if verb != "PRAGMA" => return Err(session(verb)),
         // The engine would say that it cannot within a transaction, which is ours.
         _ if verb == "VACUUM" => return Err(outside("VACUUM")),

@@ -41,11 +41,11 @@ pub(crate) fn find<'a>(declared: &'a [DeclaredProcedure], invocation: &Invocatio
     }
 }
 
-/// One argument for each of `placeholders`, which are the names of parameters.
+/// Returns one argument for each of `placeholders`, which are the names of parameters.
 ///
 /// # Errors
-/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming what is missing, unknown or given twice,
-/// with the signature.
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming what is missing, unknown or given twice, with the
+/// signature.
 pub(crate) fn arguments(procedure: &Procedure, given: &[Argument], placeholders: &[String]) -> Result<Vec<Argument>> {
     let inputs: Vec<&Parameter> = procedure
         .parameters
@@ -90,15 +90,15 @@ pub(crate) fn arguments(procedure: &Procedure, given: &[Argument], placeholders:
                     || default(inputs.get(place).and_then(|parameter| parameter.default.as_deref())),
                     |argument| argument.value.clone(),
                 ),
-                // Octets come as base64, whatever the client calls them.
+                // Binary values are base64, whatever type the client names.
                 data_type: inputs.get(place).map(|parameter| i32::from(parameter.data_type.code())),
             })
         })
         .collect()
 }
 
-/// What a declared type takes instead of `value`, if it does not take that. The engine would compare
-/// anything with anything.
+/// Returns what a declared type accepts, if it does not accept `value`. The engine itself would compare anything
+/// with anything.
 fn refused(declared: DataType, value: &RawValue) -> Option<&'static str> {
     use DataType as T;
     let json = value.get().trim();
@@ -118,7 +118,7 @@ fn refused(declared: DataType, value: &RawValue) -> Option<&'static str> {
         T::Boolean => (matches!(text.as_deref().unwrap_or(json), "true" | "false" | "0" | "1"), "true or false"),
         T::Uuid => (text.is_some_and(|text| uuid::Uuid::try_parse(&text).is_ok()), "a UUID as a string"),
         T::Date | T::Time | T::Timestamp | T::Binary => (text.is_some(), "a string"),
-        // Also JSON, for which there is no type of its own.
+        // Also JSON, which has no type of its own.
         T::Varchar => (text.is_some() || first != Some(b'"'), "a string"),
     };
     (!fits).then_some(form)
@@ -161,7 +161,7 @@ pub(crate) fn list(
             .into_iter()
             .map(|procedure| {
                 let mut row = named(procedure, catalog);
-                // JDBC: 1 is a procedure that returns no value of its own.
+                // JDBC: 1 is a procedure without a return value.
                 row.extend([optional(procedure.remarks.as_deref()), Cell::Integer(1)]);
                 row
             })

@@ -32,7 +32,7 @@ pub(crate) enum RunMode {
     Once,
     /// All in one transaction.
     Together,
-    /// Not at all: only their columns are told.
+    /// Never: only their columns are described.
     Never,
 }
 
@@ -47,9 +47,9 @@ pub(crate) struct Execution {
     pub(crate) catalog: Arc<str>,
     /// Whether everything is undone at the end.
     pub(crate) dry_run: bool,
-    /// What its large rows share with others.
+    /// The memory budget of its large rows, shared with others.
     pub(crate) budget: Budget,
-    /// What exists for its caller of what the connection exposes, where that is less.
+    /// What is exposed to its caller, if less than the connection exposes.
     pub(crate) exposure: Option<Exposure>,
 }
 
@@ -60,13 +60,13 @@ impl Execution {
     }
 }
 
-/// Drops nothing: the engine keeps such names for itself.
+/// A statement without effect: the engine reserves such names.
 const DROP_NOTHING: &str = "DROP TABLE IF EXISTS main.sqlite_portico_nothing";
 
 /// Runs `execution`, sending its parts to `sender`.
 ///
 /// # Errors
-/// What SQLite said, in our words; everything it changed is then undone.
+/// SQLite's error, in our words; all changes are then rolled back.
 pub(crate) fn run(
     opened: &mut OpenDatabase,
     cancel: &CancelFlag,
@@ -83,7 +83,7 @@ pub(crate) fn run(
 
 fn carry_out(opened: &OpenDatabase, cancel: &CancelFlag, sender: &Sender, execution: &Execution) -> Result<()> {
     let (connection, authorizer) = (&opened.connection, &opened.authorizer);
-    // What an earlier statement was refused without failing is not this one's reason.
+    // A refusal that did not fail an earlier statement is not the reason of this one.
     let _stale = authorizer.refusal();
     let mut run = Run { opened, cancel, sender, execution, visible_schema: None, reach: Cell::default() };
     let mut open = match execution.runs {
@@ -92,7 +92,7 @@ fn carry_out(opened: &OpenDatabase, cancel: &CancelFlag, sender: &Sender, execut
     };
     let last = execution.steps.len().saturating_sub(1);
     for (number, step) in execution.steps.iter().enumerate() {
-        // Prepared only now: it may need what those before it made.
+        // Prepared only now: it may need what earlier statements created.
         run.visible_schema =
             opened.visible_schema(execution.exposure.as_ref()).map_err(|error| cancel.verdict().unwrap_or(error))?;
         let mut prepared = run.compile(step)?;
@@ -131,11 +131,11 @@ struct Run<'a> {
     execution: &'a Execution,
     /// Present where something is hidden.
     visible_schema: Option<Rc<VisibleSchema>>,
-    /// What the statement at work does to that.
+    /// How the running statement uses hidden objects.
     reach: Cell<HiddenUse>,
 }
 
-/// What is told of a statement's end, once it is certain.
+/// The end of a statement, reported once it is certain.
 struct End {
     columns: Option<Arc<[Column]>>,
     affected: i64,
@@ -151,7 +151,7 @@ impl End {
 }
 
 impl<'a> Run<'a> {
-    /// Compiles a statement: where something is hidden, first against what is not.
+    /// Compiles a statement: if something is hidden, first against the visible schema.
     fn compile(&self, step: &Step) -> Result<rusqlite::Statement<'a>> {
         let opened = self.opened;
         let internal = |error: rusqlite::Error| self.explain(step, &error);
@@ -179,14 +179,14 @@ impl<'a> Run<'a> {
             let idle =
                 visible_schema.check(text).map_err(|objection| self.objected(visible_schema, step, objection))?;
             if idle && step.statement.verb == "DROP" {
-                // What it would drop if it were there is not, or is not for its caller.
+                // The object that it would drop does not exist, or is hidden from its caller.
                 return self.opened.connection.prepare(DROP_NOTHING).map_err(|error| self.explain(step, &error));
             }
         }
         let (prepared, reach) = self.opened.authorizer.scoped(&visible_schema.hiding, by_caller, compile);
         self.reach.set(reach);
         let prepared = prepared.map_err(|error| {
-            // Its own names were understood: what fails is in a view or a trigger.
+            // Its own names were resolved: the failure is in a view or a trigger.
             let unasked = reach.uses && error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown);
             visible_schema.hiding.withhold(self.explain(step, &error), reach.uses, unasked)
         })?;
@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
         let Some(visible_schema) = &self.visible_schema else {
             return suggest(&self.opened.connection, authorizer, error);
         };
-        // A CHECK is told in its own words, which name no table.
+        // A CHECK is reported by its own text, which names no table.
         let unasked = self.reach.get().changes && error.get_sqlstate() == Some("23514");
         let uses = self.reach.get().uses;
         visible_schema.hiding.withhold(suggest(&visible_schema.connection, authorizer, error), uses, unasked)
@@ -228,12 +228,12 @@ impl<'a> Run<'a> {
         describe(&self.opened.connection, &self.opened.authorizer, told, first, &self.execution.catalog, hiding)
     }
 
-    /// Refuses what may not run here; whether the statement only reads.
+    /// Refuses what may not run here. Returns true if the statement only reads.
     fn admit(&self, step: &Step, prepared: &rusqlite::Statement<'_>) -> Result<bool> {
         if step.sets.iter().any(|values| prepared.parameter_count() != values.len()) {
             return Err(Error::invalid("placeholders are written as @name, each with a value in `parameters`"));
         }
-        // The engine says of some PRAGMAs that they may write, however they are asked; the authorizer lets none pass
+        // The engine reports some PRAGMAs as writing, however they are called; the authorizer refuses every one
         // that sets anything.
         let reads = prepared.readonly() || prepared.is_explain() != 0 || step.statement.verb == "PRAGMA";
         if !reads && (self.execution.access == Access::ReadOnly || self.opened.role == SessionKind::Reader) {
@@ -254,7 +254,7 @@ impl<'a> Run<'a> {
         if names.iter().any(|name| is_reserved(name)) { Err(reserved()) } else { Ok(()) }
     }
 
-    /// Runs a statement to its end, which is left to be told.
+    /// Runs a statement to its end. Returns the end, to be reported later.
     fn step(&self, step: &Step, prepared: &mut rusqlite::Statement<'_>, values: &[Value], reads: bool) -> Result<End> {
         let (connection, sender) = (&self.opened.connection, self.sender);
         let changed = connection.total_changes();
@@ -282,14 +282,14 @@ impl<'a> Run<'a> {
                 sender.send_rows(batch)?;
             }
             count += 1;
-            // One row past the bound, by which the reader sees that there were more.
+            // One row beyond the limit shows the reader that there were more.
             if reads && self.execution.rows.is_some_and(|most| count > most) {
                 break None;
             }
         };
         drop(rows);
         if let Some(failure) = failure {
-            // What was read is true; what was written is undone.
+            // Rows that were read are valid; writes are rolled back.
             if let Some(batch) = builder.as_mut().filter(|_| reads).and_then(BatchBuilder::rest) {
                 sender.send(Part::Rows(Box::new(batch)))?;
             }
@@ -301,7 +301,7 @@ impl<'a> Run<'a> {
         let affected = if !step.statement.counts {
             step.statement.class.uncounted(prepared.column_count() > 0)
         } else if connection.total_changes() == changed {
-            // `changes` would still tell of an earlier statement.
+            // `changes` would still return the count of an earlier statement.
             0
         } else {
             i64::try_from(connection.changes()).unwrap_or(i64::MAX)
@@ -342,7 +342,7 @@ struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    /// A writer takes the lock at once: what fails later cannot fail for want of it.
+    /// A writing transaction takes the lock at once: later statements then cannot fail to get it.
     fn begin(
         connection: &'a Connection,
         authorizer: &'a Authorizer,

@@ -1,4 +1,4 @@
-//! One statement of an execution, with what is bound to it. How it is run is in `statement.rs`.
+//! One statement of an execution, with its values. How it runs is in `statement.rs`.
 
 use rusqlite::types::Value;
 
@@ -19,15 +19,15 @@ pub(crate) struct Step {
     pub(crate) sets: Vec<Vec<Value>>,
     /// Whether errors name the set.
     pub(crate) repeats: bool,
-    /// Whether an administrator wrote it: what is hidden from callers exists for it.
+    /// Whether an administrator wrote it: it may use what is hidden from callers.
     pub(crate) by_administrator: bool,
 }
 
 impl Step {
-    /// A statement that is run once.
+    /// Makes a statement that runs once.
     ///
     /// # Errors
-    /// What no session should see, or values that do not fit.
+    /// A statement that no session may see, or values that do not fit.
     pub(crate) fn new(prepared: Prepared) -> Result<Self> {
         let Prepared { statement, values, default_schema, by_administrator } = prepared;
         admit(&statement, default_schema)?;

@@ -1,9 +1,7 @@
-//! Every function that this build of SQLite has, admitted or refused. Nothing in the engine tells
-//! which of them reads what, so that one that stands in no list is refused; a test compares the
-//! lists with the engine's own.
+//! Every function of this SQLite build, admitted or refused. The engine does not report what a function reads, so
+//! an unlisted one is refused; a test compares the lists with the engine's own.
 
-/// Functions that depend on their arguments, the clock, chance or the session's own counters, and
-/// on nothing else. Sorted.
+/// Functions that depend only on their arguments, the clock, random numbers or the session's own counters. Sorted.
 #[rustfmt::skip]
 const ADMITTED: &[&str] = &[
     "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "bm25", "ceil",
@@ -20,7 +18,7 @@ const ADMITTED: &[&str] = &[
     "mod", "nth_value", "ntile", "nullif", "octet_length", "offsets", "percent_rank", "pi", "pow", "power",
     "printf", "quote", "radians", "random", "randomblob", "rank", "replace", "round", "row_number", "rtreedepth",
     "rtreenode", "rtrim", "sign", "sin", "sinh", "snippet", "soundex",
-    // Those of ALTER TABLE are the engine's own parts, which it lets nobody else call.
+    // Those of ALTER TABLE are internal to the engine, which refuses other calls of them.
     "sqlite_add_constraint", "sqlite_compileoption_get", "sqlite_compileoption_used", "sqlite_drop_column",
     "sqlite_drop_constraint", "sqlite_fail", "sqlite_find_constraint", "sqlite_rename_column",
     "sqlite_rename_quotefix", "sqlite_rename_table", "sqlite_rename_test", "sqlite_source_id", "sqlite_version",
@@ -29,8 +27,8 @@ const ADMITTED: &[&str] = &[
     "unlikely", "upper", "zeroblob",
 ];
 
-/// Functions that reach outside of the database or read what their arguments name, each with what
-/// it would do. Builds of SQLite other than ours have the last ones.
+/// Functions that reach outside of the database or read what their arguments name, each with its effect. The last
+/// ones exist only in other builds of SQLite.
 const REFUSED: &[(&str, &str)] = &[
     ("fts3_tokenizer", "installs code"),
     ("fts5", "hands out the engine's own interface"),
@@ -49,7 +47,7 @@ pub(crate) fn is_admitted(name: &str) -> bool {
     ADMITTED.binary_search_by(|known| known.bytes().cmp(name.bytes().map(|octet| octet.to_ascii_lowercase()))).is_ok()
 }
 
-/// What the function `name` would do, where it is known and refused.
+/// Returns the effect of the function `name`, if it is known and refused.
 pub(crate) fn refused(name: &str) -> Option<&'static str> {
     REFUSED.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, why)| *why)
 }

@@ -1,6 +1,6 @@
-//! The functions of SQL on a session. Which of the engine's a statement may call is in `list`; those
-//! that could run for minutes without asking whether they should are replaced here by ones of the
-//! same name and the same results that end with their statement.
+//! The SQL functions of a session. Which of the engine's functions a statement may call is in `list`; those that
+//! could run for minutes without checking for a stop are replaced here by functions of the same name and with the
+//! same results, which end with their statement.
 
 use std::sync::{Arc, Mutex};
 
@@ -52,11 +52,11 @@ impl ToSql for Value {
 const MOST: usize = crate::sqlite::connect::limits::LONGEST;
 /// Octets in a pattern at most.
 const LONGEST_PATTERN: usize = 1000;
-/// What JSON functions with several paths may read altogether, and `json_patch` the square root of
-/// what it may compare: about a second.
+/// The number of bytes that JSON functions with several paths may read in all, and the square root of the
+/// comparisons that `json_patch` may make: about a second.
 const JSON_WORK: usize = 256 << 20;
 
-/// An engine of its own in which single values are computed as the engine would.
+/// An engine of its own that computes single values as the session's engine would.
 #[derive(Clone)]
 struct Aside(Arc<Mutex<Connection>>);
 
@@ -78,7 +78,7 @@ impl Aside {
     fn call(&self, name: &str, context: &Context<'_>) -> Result<(Value, Option<std::ffi::c_uint>)> {
         let mut arguments = Vec::with_capacity(context.len());
         for at in 0..context.len() {
-            // What is JSON already is to stay it.
+            // A value that is already JSON must stay JSON.
             let is_json = context.get_subtype(at) == JSON;
             arguments.push(if is_json { format!("json(?{})", at + 1) } else { format!("?{}", at + 1) });
         }
@@ -102,7 +102,7 @@ impl Aside {
     }
 }
 
-/// The subtype that the engine gives to texts which are JSON.
+/// The subtype that the engine gives to texts that are JSON.
 const JSON: std::ffi::c_uint = 'J' as std::ffi::c_uint;
 
 /// A text, borrowed where the argument is one.
@@ -117,10 +117,10 @@ fn flags() -> FunctionFlags {
     FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS
 }
 
-/// Puts the functions of this folder in the place of the engine's.
+/// Replaces the engine's functions by those of this folder.
 ///
 /// # Errors
-/// What SQLite said.
+/// SQLite's error.
 pub(crate) fn replace(connection: &Connection, switch: &StopSwitch) -> Result<Replaced> {
     let own = Connection::open_in_memory()?;
     own.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(MOST).unwrap_or(i32::MAX))?;
@@ -170,19 +170,19 @@ pub(crate) struct Replaced {
 }
 
 impl Replaced {
-    /// Puts our `like` in the place of the engine's. No index helps it.
+    /// Replaces the engine's `like` by ours, which cannot use an index.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// SQLite's error.
     pub(crate) fn like(&self, connection: &Connection) -> Result<()> {
         connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000)?;
         like(connection, &self.switch, &self.aside)
     }
 
-    /// Puts the engine's `like` in the place of ours. Nothing stops it, so that patterns have to be short.
+    /// Replaces our `like` by the engine's. It cannot be stopped, so that patterns have to be short.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// SQLite's error.
     pub(crate) fn engines_like(&self, connection: &Connection) -> Result<()> {
         connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100)?;
         connection.execute_batch("PRAGMA case_sensitive_like = OFF")
@@ -241,13 +241,13 @@ const PATHS: &[(&str, usize)] = &[
     ("jsonb_replace", 2),
     ("jsonb_array_insert", 2),
 ];
-/// Paths with which a document of the greatest length takes less than a second; those with fewer stay
-/// the engine's own.
+/// The number of paths with which a document of the maximal length takes less than a second; calls with fewer use
+/// the engine's own function.
 const FEW_PATHS: usize = 4;
 /// Arguments of a function at most: that of `connect/limits.rs`.
 const ARGUMENTS: usize = crate::sqlite::connect::limits::ARGUMENTS;
 
-/// Bounds what the engine's functions of JSON may do within one call, which nothing can stop.
+/// Limits the work of the engine's JSON functions within one call, which cannot be stopped.
 fn json(connection: &Connection, aside: &Aside) -> Result<()> {
     let flags = flags() | FunctionFlags::SQLITE_SUBTYPE | FunctionFlags::SQLITE_RESULT_SUBTYPE;
     let length = |context: &Context<'_>, at: usize| match context.get_raw(at) {
@@ -257,7 +257,7 @@ fn json(connection: &Connection, aside: &Aside) -> Result<()> {
     for name in ["json_patch", "jsonb_patch"] {
         let aside = aside.clone();
         connection.create_scalar_function(name, 2, flags, move |context| {
-            // Each member of one is looked for among those of the other, in order.
+            // Each member of one is searched among those of the other, in order.
             let work = length(context, 1).saturating_mul(length(context, 0).max(length(context, 1)));
             if work > JSON_WORK * 64 {
                 return Err(code(ffi::SQLITE_TOOBIG));

@@ -1,10 +1,10 @@
-//! `LIKE` and `GLOB` as the engine matches them, looking at the switch in between: a long text takes
-//! a time in the product of its own length and the pattern's.
+//! `LIKE` and `GLOB` with the engine's semantics, checking the stop switch in between: matching a long text takes
+//! time proportional to the product of its length and the pattern's.
 
 use crate::sqlite::functions::stop::Stopped;
 use crate::sqlite::functions::text::read;
 
-/// Which of the two, with what has a meaning in its patterns; 0 has none.
+/// The special characters of one of the two; 0 means none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PatternSyntax {
     all: u32,
@@ -122,7 +122,7 @@ impl Matching<'_> {
         }
     }
 
-    /// What follows a wildcard, whose end is at `p`.
+    /// Matches the rest after a wildcard, whose end is at `p`.
     fn wildcard(&mut self, mut p: usize, mut t: usize) -> Result<Outcome, Stopped> {
         let form = self.form;
         let mut c = self.of_pattern(&mut p);

@@ -7,7 +7,7 @@ use rusqlite::{Error, ffi};
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use portico_core::mutex::lock;
 
-/// The stop switch of whatever a session is doing.
+/// The stop switch of the session's current job.
 #[derive(Clone, Default)]
 pub(crate) struct StopSwitch(Arc<Mutex<Option<Arc<CancelFlag>>>>);
 

@@ -42,7 +42,7 @@ fn answer(engine: &Connection, call: &str, arguments: &[Value]) -> Result<(Value
     statement.query_row(bound, |row| Ok((row.get::<_, Value>(0)?, row.get(1)?))).map_err(|error| error.to_string())
 }
 
-/// Texts of few characters, so that they meet; some are no UTF-8, which only CAST can make.
+/// Texts of few characters, so that they match often; some are not UTF-8, which only CAST can make.
 fn value() -> impl Strategy<Value = Value> {
     let text = "[abAB%_*?\\[\\]^\\\\é本-]{0,12}";
     prop_oneof![
@@ -71,7 +71,7 @@ proptest! {
             let alike = match (&expected, &found) {
                 (Ok(a), Ok(b)) => format!("{a:?}") == format!("{b:?}"),
                 (Err(_), Err(_)) => true,
-                // Texts that are no UTF-8 fail where they are read, in both.
+                // Texts that are not UTF-8 fail in both when they are read.
                 _ => false,
             };
             prop_assert!(alike, "{}({values:?}): {expected:?} / {found:?}", call.0);
@@ -135,7 +135,7 @@ fn each_ends_when_its_statement_does() {
             .as_ref()
             .is_err_and(|error| error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted));
         assert!(interrupted || answer.is_ok(), "{call}: {answer:?}");
-        // Generous: what it guards against took minutes.
+        // Generous: the bug that this test is for took minutes.
         assert!(began.elapsed() < Duration::from_secs(20), "{call}: {:?}", began.elapsed());
     }
     let big = "'{' || substr(replace(hex(zeroblob(2000000)), '00', ',\"a\":1'), 2) || '}'";

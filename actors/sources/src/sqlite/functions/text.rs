@@ -1,6 +1,5 @@
-//! The engine's functions of text whose time grows with the product of their arguments' lengths,
-//! with the same results in a time that grows with their sum. Octets that are no UTF-8 are treated
-//! as the engine treats them.
+//! Text functions of the engine that take time proportional to the product of their arguments' lengths, rewritten
+//! with the same results in time proportional to the sum. Bytes that are not UTF-8 are treated as the engine does.
 
 use std::collections::{HashMap, HashSet};
 
@@ -68,7 +67,7 @@ pub(crate) fn instr(hay: &[u8], needle: &[u8], is_text: bool) -> i64 {
     i64::try_from(places).unwrap_or(i64::MAX).saturating_add(1)
 }
 
-/// `replace`; `None` when the result has more than `most` octets.
+/// `replace`; `None` if the result has more than `most` bytes.
 pub(crate) fn replace(text: &[u8], pattern: &[u8], by: &[u8], most: usize) -> Option<Vec<u8>> {
     if pattern.first().is_none_or(|first| *first == 0) {
         return Some(text.to_vec());
@@ -150,7 +149,7 @@ pub(crate) fn trim<'t>(
     Ok(rest)
 }
 
-/// `unhex` with characters to pass over; `None` where it gives NULL.
+/// `unhex` with characters to skip; `None` if it returns NULL.
 pub(crate) fn unhex(hex: &[u8], passed: &[u8]) -> Option<Vec<u8>> {
     let mut points = HashSet::new();
     let mut at = 0;

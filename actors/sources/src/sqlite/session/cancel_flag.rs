@@ -1,5 +1,5 @@
-//! How a running job is stopped, from outside and from within the engine; the moment is decided
-//! once, under one lock. What a stopped job leaves behind is cleaned up in `worker_pool.rs` and `execute/`.
+//! Stops a running job, from outside and from within the engine; the moment is decided once, under one lock.
+//! Cleaning up after a stopped job is in `worker_pool.rs` and `execute/`.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use portico_core::error::{Error, Kind};
 use portico_core::mutex::lock;
 
-/// One job's cancel flag, shared by the session that runs it and by everyone who may stop it.
+/// The cancel flag of one job, shared by the session that runs it and by all who may stop it.
 pub(crate) struct CancelFlag {
     deadline: Instant,
     state: Mutex<State>,
@@ -26,7 +26,7 @@ struct State {
 #[derive(Clone, Copy)]
 enum Phase {
     Running,
-    /// The commit has begun: nothing stops it any more, so that the answer tells the truth.
+    /// The commit has started and cannot be stopped, so that the answer is true.
     Settled,
     Halted(Kind),
 }
@@ -48,7 +48,7 @@ impl CancelFlag {
         self.lock().engine = Some(engine);
     }
 
-    /// The job has left its session: from here on nothing of it can be interrupted.
+    /// Marks that the job has left its session: from now on it cannot be interrupted.
     pub(crate) fn leave(&self) {
         self.lock().engine = None;
     }
@@ -58,8 +58,8 @@ impl CancelFlag {
         let mut state = self.lock();
         if matches!(state.phase, Phase::Running) {
             state.phase = Phase::Halted(why);
-            // Under the lock, so that it cannot come after `leave`. The engine forgets an
-            // interrupt that finds nothing running; `reached` then does the work.
+            // Under the lock, so that it cannot come after `leave`. The engine drops an interrupt if nothing is
+            // running; `reached` then does the work.
             if let Some(engine) = &state.engine {
                 engine.interrupt();
             }
@@ -95,7 +95,7 @@ impl CancelFlag {
         self.halted.cancelled().await;
     }
 
-    /// What becomes of `future`; `None` where the job is stopped before.
+    /// Awaits `future`. Returns `None` if the job is stopped first.
     pub(crate) async fn unless_stopped<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         self.halted.run_until_cancelled(future).await
     }

@@ -1,5 +1,5 @@
-//! The channel between a session's thread and the reader of its answer: few batches in flight,
-//! and either end notices when the other is gone. What flows through it is made in `execute/`.
+//! The channel between a session's thread and the reader of its answer: few batches are in flight, and either end
+//! notices if the other is gone. Its parts are made in `execute/`.
 
 use std::sync::Arc;
 
@@ -45,10 +45,10 @@ pub(crate) fn channel(cancel: &Arc<CancelFlag>, watch: AbortOnDropHandle<()>, re
 }
 
 impl Sender {
-    /// Hands over one part, waiting while the reader is behind.
+    /// Sends one part, and waits while the reader is behind.
     ///
     /// # Errors
-    /// Why nobody will read it: the job was stopped, or its reader is gone.
+    /// Why it will not be read: the job was stopped, or its reader is gone.
     pub(crate) fn send(&self, part: Part) -> Result<()> {
         let part = match self.parts.try_send(Ok(part)) {
             Ok(()) => return Ok(()),
@@ -58,8 +58,8 @@ impl Sender {
         self.wait(self.parts.send(part)).and_then(|sent| sent.map_err(|_| self.gone()))
     }
 
-    /// Hands over a batch; a heavy one only when the reader has taken all before it, so that what
-    /// waits is bounded in octets as well as in parts.
+    /// Sends a batch; a heavy one only once the reader has taken all before it, so that what waits is bounded in
+    /// bytes as well as in parts.
     ///
     /// # Errors
     /// See [`Sender::send`].
@@ -89,7 +89,7 @@ impl Sender {
         }
     }
 
-    /// Waits for `future` on this thread of our own, where nothing else is to be done.
+    /// Waits for `future` on a thread of our own, which has nothing else to do.
     fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T> {
         block_on(self.cancel.unless_stopped(future)).ok_or_else(|| self.gone())
     }
@@ -101,7 +101,7 @@ impl Sender {
 }
 
 impl Receiver {
-    /// The next part; `None` after the last one or a failure.
+    /// Returns the next part; `None` after the last one or a failure.
     pub(crate) async fn next(&mut self) -> Option<Result<Part>> {
         if self.ended {
             return None;

@@ -1,6 +1,5 @@
-//! What statements may keep in temporary files. SQLite has no bound of its own for sorts, groups and
-//! DISTINCT, and tells nobody how much they keep; on Linux the kernel knows (`man 5 proc`). Where
-//! nothing can be learned there, there is no bound.
+//! Limits what statements keep in temporary files. SQLite itself has no limit for sorts, groups and DISTINCT, and
+//! does not report their size; on Linux the kernel does (`man 5 proc`). Elsewhere there is no limit.
 
 use std::fs::{metadata, read_dir, read_link, read_to_string};
 use std::os::unix::fs::MetadataExt as _;
@@ -10,10 +9,10 @@ use std::path::Path;
 const MOST: u64 = if cfg!(test) { 64 << 20 } else { 1 << 30 };
 /// Bytes that a statement writes between two looks at the files: one that writes less is never stopped.
 const STRIDE: u64 = MOST / 8;
-/// Calls of the engine between two looks at what was written, which cost some microseconds.
+/// The number of engine calls between two checks of what was written, each of which takes some microseconds.
 const CALLS: u32 = 32;
 
-/// What a statement, on its thread, writes into temporary files. Nothing is read for a short one.
+/// The temporary files that a statement, on its thread, writes. Nothing is read for a short one.
 #[derive(Default)]
 pub(super) struct TemporaryFiles {
     /// The thread's count of bytes at which the files are looked at next.
@@ -44,8 +43,8 @@ fn written() -> Option<u64> {
     counts.lines().find_map(|line| line.strip_prefix("wchar:"))?.trim().parse().ok()
 }
 
-/// Bytes on disk of the process's files that have no name any more, as SQLite's temporary files have none
-/// (`unlink` right behind the opening, or `O_TMPFILE`, whose link reads `#` and a number).
+/// Returns the bytes on disk of the process's unlinked files, which SQLite's temporary files are (`unlink` directly
+/// after opening, or `O_TMPFILE`, whose link reads `#` and a number).
 fn kept() -> Option<u64> {
     let files = read_dir("/proc/self/fd").ok()?.flatten().map(|entry| entry.path());
     let temporary = files.filter(|file| read_link(file).is_ok_and(|target| is_temporary(&target)));

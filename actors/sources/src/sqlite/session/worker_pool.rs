@@ -1,5 +1,5 @@
-//! Threads of our own, one connection each: they start when first needed, rest in a stack, and
-//! end when the pool closes. What a job does with its connection is not known here.
+//! Worker threads with one connection each: they start when first needed, rest in a stack, and end when the pool
+//! closes. What a job does with its connection is not known here.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::sqlite::session::temporary_files::TemporaryFiles;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::mutex::lock;
 
-/// What a session does for one call.
+/// The work of a session for one call.
 pub(crate) type Work = Box<dyn FnOnce(&mut OpenDatabase, &CancelFlag, &Sender) -> Result<()> + Send>;
 
 /// Sessions of one role, at most so many at once.
@@ -34,7 +34,7 @@ pub(crate) struct WorkerPool {
 
 #[derive(Default)]
 struct State {
-    /// Sessions with nothing to do; dropping one ends its thread.
+    /// Idle sessions; dropping one ends its thread.
     idle: Vec<mpsc::Sender<Job>>,
     running: Vec<Weak<CancelFlag>>,
     closed: bool,
@@ -46,7 +46,7 @@ struct Job {
     sender: Sender,
     /// The session's own address, for its return to the idle ones.
     home: mpsc::Sender<Job>,
-    /// Given back after the session is idle again, so that there are never more threads than seats.
+    /// Released after the session is idle again, so that there are never more threads than seats.
     seat: OwnedSemaphorePermit,
 }
 
@@ -60,17 +60,17 @@ const STACK: usize = 4 << 20;
 const FAREWELL: Duration = Duration::from_secs(5);
 
 impl WorkerPool {
-    /// At most `seats` sessions on the file at `path`. Nothing is opened yet.
+    /// Makes a pool of at most `seats` sessions on the file at `path`. Nothing is opened yet.
     pub(crate) fn new(path: PathBuf, role: SessionKind, exposure: Arc<Exposure>, seats: usize) -> Arc<Self> {
         let seats = Arc::new(Semaphore::new(seats.clamp(1, Semaphore::MAX_PERMITS)));
         Arc::new(Self { path, role, exposure, seats, state: Mutex::default(), threads: TaskTracker::new() })
     }
 
-    /// Gives `work` to a session, waiting for one no longer than the job may take.
+    /// Runs `work` on a session, and waits for one no longer than the job may take.
     ///
     /// # Errors
-    /// [`Kind::Busy`] when no session became free in time; the flag's verdict when it was
-    /// stopped meanwhile; [`Kind::Unavailable`] after [`WorkerPool::close`].
+    /// [`Kind::Busy`] if no session became free in time; the flag's verdict if it was stopped meanwhile;
+    /// [`Kind::Unavailable`] after [`WorkerPool::close`].
     pub(crate) async fn submit(self: &Arc<Self>, cancel: &Arc<CancelFlag>, sender: Sender, work: Work) -> Result<()> {
         let seat = cancel.unless_stopped(Arc::clone(&self.seats).acquire_owned()).await.ok_or_else(|| {
             let verdict = cancel.verdict().filter(|verdict| verdict.kind != Kind::TimedOut);
@@ -192,7 +192,7 @@ impl WorkerPool {
         }
     }
 
-    /// Takes no more jobs, and lets every thread end with the one it has.
+    /// Takes no more jobs; every thread ends with its current one.
     pub(crate) fn retire(&self) {
         self.seats.close();
         self.threads.close();
@@ -201,7 +201,7 @@ impl WorkerPool {
         state.idle.clear();
     }
 
-    /// Stops what runs, ends the threads, and waits for them as long as is decent.
+    /// Stops running jobs, ends the threads, and waits for them for a limited time.
     pub(crate) async fn close(&self) {
         self.retire();
         let running = std::mem::take(&mut self.lock().running);

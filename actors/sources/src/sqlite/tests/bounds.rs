@@ -1,4 +1,4 @@
-//! What one statement may take of memory and time.
+//! Tests of the limits on one statement's memory and time.
 
 use std::time::{Duration, Instant};
 
@@ -67,7 +67,7 @@ async fn twelve_calls_that_take_minutes_stop_nobody() {
             assert!(matches!(error.kind, Kind::TimedOut | Kind::Busy), "{error:?}");
         }
     }
-    // Both sessions are free soon after the last timeout; what this guards against took minutes.
+    // Both sessions are free soon after the last timeout; the bug that this test is for took minutes.
     let began = Instant::now();
     assert_eq!(fixture.value("SELECT 1").await, "1");
     fixture.source.close().await;

@@ -12,7 +12,7 @@ use portico_core::reply::Part;
 
 /// Runs for hours without a row.
 const SILENT: &str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0";
-/// Gives a row whenever one is taken.
+/// Returns rows without end.
 const ENDLESS: &str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
 const SILENT_WRITE: &str =
     "INSERT INTO t WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
@@ -30,7 +30,7 @@ async fn a_silent_statement_runs_into_its_timeout() {
         let error = fixture.source.run(plan).await.unwrap_err();
         assert_eq!((error.kind, error.get_sqlstate()), (Kind::TimedOut, Some("57014")));
     }
-    // The only sessions are free again, and nothing was kept.
+    // The only sessions are free again, and nothing was committed.
     assert_eq!(fixture.value("SELECT count(*) FROM t").await, "0");
     fixture.write("INSERT INTO t VALUES (1)").await.unwrap();
 }
@@ -73,7 +73,7 @@ async fn a_slow_reader_cannot_hold_a_session_beyond_its_timeout() {
     plan.limits.timeout = Duration::from_millis(200);
     let mut results = fixture.source.run(plan).await.unwrap();
     assert!(matches!(results.next().await.unwrap().unwrap(), Part::Columns(_)));
-    // Nobody reads on; another call gets the seat once the time is over.
+    // The reader stops; another call gets the seat after the timeout.
     assert_eq!(fixture.value("SELECT 1").await, "1");
     let mut rows = 0;
     let error = loop {
@@ -163,7 +163,7 @@ async fn an_unread_answer_stands_still() {
     }
     let mut waiting = plan("SELECT 1", Access::ReadOnly);
     waiting.limits.timeout = Duration::from_millis(300);
-    // The seat stays taken although nobody reads: the thread waits with its rows.
+    // The seat stays taken although the answer is not read: the thread waits with its rows.
     assert_eq!(fixture.source.run(waiting).await.unwrap_err().kind, Kind::Busy);
     fixture.source.close().await;
     let mut left = 0;
@@ -246,7 +246,7 @@ async fn closing_stops_what_runs_and_ends_the_threads() {
     assert_eq!(reading.await.unwrap().unwrap_err().kind, Kind::Unavailable);
     assert_eq!(writing.await.unwrap().unwrap_err().kind, Kind::Unavailable);
     assert_eq!(fixture.source.run(plan("SELECT 1", Access::ReadOnly)).await.unwrap_err().kind, Kind::Unavailable);
-    // Nothing holds the file any more: it can be taken exclusively.
+    // No session holds the file any more: it can be locked exclusively.
     let other = rusqlite::Connection::open(&fixture.path).unwrap();
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; SELECT count(*) FROM t; COMMIT").unwrap();
 }

@@ -1,5 +1,5 @@
-//! What a connection exposes: the schema that these tests share, an ordinary day's statements, and
-//! what is refused one by one. Spellings are generated in `hiding_generated`.
+//! Tests of what a connection exposes: the schema that these tests share, ordinary statements, and individual
+//! refusals. Spellings are generated in `hiding_generated`.
 
 use rusqlite::Connection;
 
@@ -60,7 +60,7 @@ pub(crate) fn all_words(error: &Error) -> String {
     format!("{} {} {}", error.message, error.get_hint().unwrap_or_default(), error.get_detail().unwrap_or_default())
 }
 
-/// What is in the hidden tables, and what the schema has.
+/// Returns the content of the hidden tables, and the schema.
 pub(crate) fn content(fixture: &Fixture) -> String {
     let file = Connection::open(&fixture.path).unwrap();
     let read = |query: &str| {
@@ -223,7 +223,7 @@ async fn what_was_changed_meanwhile_counts() {
     let error = fixture.error("SELECT * FROM hidden_orders", Access::ReadOnly).await;
     assert_eq!(error.kind, Kind::NotFound);
     assert_eq!(fixture.error("SELECT * FROM orders", Access::ReadOnly).await.kind, Kind::NotFound);
-    // Made and undone, and then made as something else by somebody else.
+    // Created and rolled back, and then created differently by somebody else.
     let mut tried = crate::sqlite::tests::plan("CREATE TABLE tried (a)", Access::ReadWrite);
     tried.dry_run = true;
     whole(fixture.source.run(tried).await.unwrap()).await.unwrap();
@@ -244,7 +244,7 @@ async fn a_table_that_bears_a_modules_name_hides_it() {
     }
 }
 
-/// A statement that uses nothing hidden fails in its own words: whether one of them is a hidden name is not told.
+/// A statement that uses nothing hidden fails with its own words: they do not reveal whether one is a hidden name.
 #[tokio::test]
 async fn the_words_of_a_failure_tell_no_hidden_name_from_another() {
     let fixture = hiding();

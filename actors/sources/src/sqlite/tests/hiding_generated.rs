@@ -1,5 +1,5 @@
-//! Spellings of a reference to what is hidden, generated: whatever the spelling and wherever it
-//! stands, it finds nothing, and tells nothing. `PORTICO_SEED` repeats a run.
+//! Generated spellings of references to hidden objects: whatever the spelling and its place, nothing is found, and
+//! nothing revealed. `PORTICO_SEED` repeats a run.
 
 use crate::sqlite::tests::hiding::{CANARY, all_words, content, hiding};
 use crate::sqlite::tests::{Fixture, plan, whole};
@@ -8,7 +8,7 @@ use crate::{Access, Plan};
 /// References spelt in one run; most are followed by the same one to something that is exposed.
 const CASES: usize = 3000;
 
-/// Xorshift: what a seed gives must not change with a crate.
+/// Xorshift: the sequence of a seed must not change with a crate.
 pub(crate) struct Chance(u64);
 
 impl Chance {
@@ -64,7 +64,7 @@ const QUERIES: &[&str] = &[
     "VALUES ((SELECT secret FROM {T}))",
 ];
 
-/// What a query `{Q}` may stand in; the results are queries too.
+/// The contexts of a query `{Q}`; the results are queries too.
 const NESTING: &[&str] = &[
     "{Q}",
     "SELECT * FROM ({Q})",
@@ -123,7 +123,7 @@ const OTHERS: &[&str] = &[
     "REINDEX {T}",
 ];
 
-/// What SQLite tells of everything, as queries without `{T}`.
+/// Statements by which SQLite reveals everything, as queries without `{T}`.
 const EVERYTHING: &[&str] = &[
     "SELECT sql FROM sqlite_schema",
     "SELECT count(*) FROM \"SQLITE_MASTER\"",
@@ -166,7 +166,7 @@ fn quote(chance: &mut Chance, name: &str) -> String {
     }
 }
 
-/// One way to write `name`, with its schema or without.
+/// Spells `name` at random, with its schema or without.
 fn spelt(chance: &mut Chance, name: &str, qualified: bool) -> String {
     const BLANKS: &[&str] = &["", " ", "/**/", "\t", "-- x\n", "/* ' */", "\n"];
     let named = case(chance, name);
@@ -185,7 +185,7 @@ fn statement(chance: &mut Chance) -> String {
         return chance.choose(OTHERS).to_owned();
     }
     if chance.below(8) == 0 {
-        // Not nested: the engine leaves out what no result depends on, and does not ask for it then.
+        // Not nested: the engine drops what no result depends on, and does not check it then.
         let query = chance.choose(EVERYTHING);
         return chance.choose(STATEMENTS).replace("{Q}", query);
     }
@@ -202,7 +202,7 @@ fn tried(text: &str) -> Plan {
     plan
 }
 
-/// What is wrong with the answer to a statement that uses what is hidden.
+/// Returns what is wrong with the answer to a statement that uses hidden objects.
 async fn fault(fixture: &Fixture, text: &str) -> Option<String> {
     let answer = match fixture.source.run(tried(text)).await {
         Ok(results) => whole(results).await,
@@ -232,7 +232,7 @@ async fn no_spelling_reaches_what_is_hidden() {
         if let Some(fault) = fault(&fixture, &text).await {
             faults.push((text, fault));
         }
-        // The same reference to what is exposed works: the form is one that the engine understands.
+        // The same reference to an exposed object works: the engine understands the form.
         if number % 4 == 0 && form.contains('{') {
             let (qualified, bare) = (spelt(&mut chance, "twin", true), spelt(&mut chance, "twin", false));
             let text = form.replace("{T}", &qualified).replace("{B}", &bare);

@@ -1,4 +1,4 @@
-//! What no caller can do, whatever it writes.
+//! Tests of what no caller can do, whatever the statement.
 
 use crate::Access;
 use crate::sqlite::tests::{Options, fixture};
@@ -14,7 +14,7 @@ const SCRIPT: &str = "
     CREATE VIRTUAL TABLE boxes USING rtree(id, low, high);
     INSERT INTO boxes VALUES (1, 2, 3);";
 
-/// Statements that write, one way or another.
+/// Statements that write in some way.
 const WRITES: &[&str] = &[
     "INSERT INTO t (a) VALUES ('x')",
     "insert or replace into main.t values (1, 'x')",
@@ -53,7 +53,7 @@ const BEHIND: &[&str] = &[
     "DROP TABLE boxes_node",
 ];
 
-/// Statements that nobody may run, because of the session or of what lies outside the database.
+/// Statements that are always refused, because of the session or because they reach outside of the database.
 const OUTSIDE: &[&str] = &[
     "VACUUM",
     "VACUUM INTO '/tmp/portico-stolen.db'",
@@ -198,7 +198,7 @@ async fn a_writing_plan_on_a_read_only_connection_is_refused() {
     assert_eq!(fixture.write("SELECT count(*) FROM t").await.unwrap().words(), ["1"]);
 }
 
-/// A table of a caller goes before the engine's own table of that name: our own statements would read it.
+/// A caller's table would shadow the engine's own table of that name: our own statements would read it.
 #[tokio::test]
 async fn nothing_is_named_as_the_engine_s_own_tables() {
     let fixture = fixture(SCRIPT, Options::default());

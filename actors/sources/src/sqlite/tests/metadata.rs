@@ -115,7 +115,7 @@ async fn columns_are_listed_with_types_keys_and_remarks() {
         ..MetadataFilter::default()
     };
     assert_eq!(describe(&fixture, MetadataKind::Columns, view).await.rows.len(), 1);
-    // The hidden columns of a virtual table, and a view over nothing, are left out.
+    // The hidden columns of a virtual table, and a view over a missing table, are left out.
     let all = describe(&fixture, MetadataKind::Columns, MetadataFilter::default()).await;
     let notes: Vec<_> = all.words().into_iter().filter(|row| row.contains("|notes|")).collect();
     assert_eq!(notes.len(), 1);

@@ -1,4 +1,4 @@
-//! The driver through the trait, on files of its own. Pure parts are tested where they are.
+//! Tests of the driver through the trait, on temporary files. Pure parts are tested in their own modules.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) struct Fixture {
     _directory: TempDir,
 }
 
-/// What a test may vary.
+/// The options of a test.
 pub(crate) struct Options {
     pub(crate) access: Access,
     pub(crate) pool: usize,
@@ -79,8 +79,8 @@ pub(crate) fn source(path: &Path, options: Options) -> Arc<dyn Source> {
         .unwrap()
 }
 
-/// `text` as `sql` hands it over; placeholders that stand as numbers already are named here. What
-/// `sql` refuses goes to the driver all the same: it does not rely on it.
+/// Makes the statement that `sql` makes of `text`; placeholders that are numbers already are named here. A text
+/// that `sql` refuses goes to the driver too, which does not rely on `sql`.
 pub(crate) fn statement(text: &str, placeholders: &[&str]) -> Statement {
     let naming = Naming { connection: "shop", others: &[] };
     let understood = portico_sql::statements(text, Dialect::SQLITE, naming).ok().filter(|all| all.len() == 1);
@@ -168,7 +168,7 @@ impl Fixture {
         self.run(text, Access::ReadWrite).await
     }
 
-    /// The one value of a query.
+    /// Returns the single value of a query.
     pub(crate) async fn value(&self, text: &str) -> String {
         self.read(text).await.unwrap().words().join(";")
     }

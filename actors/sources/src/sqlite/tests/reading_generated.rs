@@ -7,7 +7,7 @@ use crate::sqlite::tests::{Options, fixture};
 
 const CASES: usize = 600;
 
-/// What writes, or would leave something behind; `{Q}` is a query, `{C}` a comment or a blank.
+/// Statements that write or would leave something behind; `{Q}` is a query, `{C}` a comment or a blank.
 const WRITES: &[&str] = &[
     "INSERT{C}INTO orders (total) {Q}",
     "INSERT OR REPLACE INTO lines (id) {Q}",

@@ -1,4 +1,4 @@
-//! Where one statement ends is decided in `sql`; what SQLite itself says is asked here.
+//! Tests where statements end: the splitting of `sql` is compared with SQLite's own.
 
 use std::cell::Cell;
 
@@ -17,7 +17,7 @@ fn database() -> Connection {
     database
 }
 
-/// How many statements SQLite makes of a text; nothing where it refuses one.
+/// Returns the number of statements that SQLite reads in a text; `None` if it refuses one.
 fn at_sqlite(database: &Connection, text: &str) -> Option<usize> {
     let mut batch = Batch::new(database, text);
     let mut count = 0;
@@ -30,12 +30,12 @@ fn at_sqlite(database: &Connection, text: &str) -> Option<usize> {
     }
 }
 
-/// How many statements we make of it; nothing where we refuse it.
+/// Returns the number of statements that `sql` reads in it; `None` if it refuses the text.
 fn here(text: &str) -> Option<usize> {
     portico_sql::statements(text, Dialect::SQLITE, NAMING).ok().map(|all| all.len())
 }
 
-/// What SQLite reads differently from PostgreSQL.
+/// Texts that SQLite reads differently from PostgreSQL.
 const TEXTS: [(&str, usize); 27] = [
     ("SELECT 'it''s;'; SELECT \"a\"\";\" FROM (SELECT 1 AS \"a\"\";\"); SELECT 2", 3),
     ("SELECT '\\'; SELECT ';\\'", 2),
@@ -70,7 +70,7 @@ const TEXTS: [(&str, usize); 27] = [
 fn statements_end_where_sqlite_ends_them() {
     let database = database();
     for (text, expected) in TEXTS {
-        // 0 stands for what SQLite refuses: then it makes no difference where we would split it.
+        // 0 means that SQLite refuses the text: then it does not matter where it is split.
         assert_eq!(at_sqlite(&database, text).unwrap_or_default(), expected, "{text}");
         if expected > 0 {
             assert_eq!(here(text), Some(expected), "{text}");
@@ -80,7 +80,7 @@ fn statements_end_where_sqlite_ends_them() {
 
 const SIGNS: &str = "' \" ` [ ] $ $$ $a -- /* */ \\ ; ( ) @p : :: ? e E x u& # é";
 
-/// Parts of [`TEXTS`], joined and changed: whatever SQLite takes, it counts as we do.
+/// Parts of [`TEXTS`], joined and changed: if SQLite accepts a text, it counts as many statements.
 #[test]
 fn changed_texts_end_where_sqlite_ends_them() {
     let parts: Vec<&str> = TEXTS.iter().flat_map(|(text, _)| text.split_inclusive(';')).collect();

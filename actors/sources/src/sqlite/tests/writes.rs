@@ -1,4 +1,4 @@
-//! Writing: each statement a transaction of its own.
+//! Tests of writing: each statement is a transaction of its own.
 
 use futures_util::StreamExt as _;
 
@@ -86,7 +86,7 @@ async fn a_writer_that_is_not_read_to_its_end_is_undone() {
     assert!(matches!(results.next().await.unwrap().unwrap(), Part::Columns(_)));
     assert!(matches!(results.next().await.unwrap().unwrap(), Part::Rows(_)));
     drop(results);
-    // The one writer is free only after its undoing.
+    // The only writer is free only after its rollback.
     fixture.write("INSERT INTO audit VALUES (2)").await.unwrap();
     assert_eq!(fixture.value("SELECT count(*) FROM audit").await, "2");
     let whole = fixture.write(text).await.unwrap();
@@ -100,7 +100,7 @@ async fn readers_go_on_while_a_statement_writes() {
                 SELECT i FROM n RETURNING n";
     let mut writing = fixture.source.run(plan(text, Access::ReadWrite)).await.unwrap();
     assert!(matches!(writing.next().await.unwrap().unwrap(), Part::Columns(_)));
-    // The transaction is open, with rows still to be read; nobody sees it, nobody waits for it.
+    // The transaction is open, with rows still to be read; it is invisible to others and does not block them.
     let slow = fixture.source.run(plan("SELECT * FROM customers, audit", Access::ReadOnly)).await.unwrap();
     for _ in 0..20 {
         assert_eq!(fixture.value("SELECT count(*) FROM audit").await, "1");

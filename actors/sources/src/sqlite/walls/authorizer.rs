@@ -1,6 +1,6 @@
-//! What a caller's statement may do inside the engine: asked by SQLite while it compiles, so that
-//! no spelling gets around it. Read-only opening, `query_only` and the check of the compiled
-//! statement are further locks, in `connect/` and `execute/`.
+//! The authorizer: SQLite asks it during compilation what a statement may do, so that no spelling can bypass it.
+//! Opening read-only, `query_only` and the check of the compiled statement are further locks, in `connect/` and
+//! `execute/`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,8 +25,8 @@ pub(crate) struct Authorizer {
     alters: Arc<AtomicBool>,
 }
 
-/// Tables of the engine's own modules that need no CREATE. A table of that name would stand in their place, also in
-/// statements of ours.
+/// Tables of the engine's own modules that need no CREATE. A table of that name would shadow them, also in our own
+/// statements.
 const MODULES: &[&str] = &[
     "bytecode",
     "dbstat",
@@ -45,12 +45,12 @@ pub(crate) fn is_reserved(name: &str) -> bool {
     name.starts_with("pragma_") || MODULES.contains(&name.as_str())
 }
 
-/// The refusal of such a name.
+/// Returns the refusal of such a name.
 pub(crate) fn reserved() -> Error {
     outside("a table or view that is named as one of the engine's own (pragma_…, json_each …)")
 }
 
-/// What is known of the statement that is being compiled, where something is hidden.
+/// What is known about the statement that is being compiled, if something is hidden.
 #[derive(Debug)]
 struct Scope {
     hiding: Arc<HiddenObjects>,
@@ -61,27 +61,27 @@ struct Scope {
     reach: HiddenUse,
 }
 
-/// What a statement does to what is hidden, through whatever.
+/// How a statement uses hidden objects, directly or indirectly.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HiddenUse {
-    /// It uses it in some way.
+    /// It uses them in some way.
     pub(crate) uses: bool,
     /// It may add rows to it or change them.
     pub(crate) changes: bool,
 }
 
 impl Authorizer {
-    /// Runs one of our own statements, which the authorizer lets pass.
+    /// Runs one of our own statements, which the authorizer admits.
     pub(crate) fn trusting<T>(&self, own: impl FnOnce() -> T) -> T {
         raised(&self.trusted, own)
     }
 
-    /// Runs one of our own statements, in which every commit turns into a rollback.
+    /// Runs one of our own statements, in which every commit becomes a rollback.
     pub(crate) fn forbidding_commits<T>(&self, own: impl FnOnce() -> T) -> T {
         raised(&self.forbids_commits, || self.trusting(own))
     }
 
-    /// Compiles a statement where something is hidden; also what it does to that.
+    /// Compiles a statement if something is hidden. Also returns how it uses hidden objects.
     pub(crate) fn scoped<T>(
         &self,
         hiding: &Arc<HiddenObjects>,
@@ -158,8 +158,8 @@ fn raised<T>(flag: &AtomicBool, own: impl FnOnce() -> T) -> T {
 }
 
 impl Scope {
-    /// The second lock behind the visible schema: refuses what its caller asks of something hidden, as far as
-    /// the engine tells that from what it does by itself.
+    /// The second lock behind the visible schema: refuses access to hidden objects, as far as the engine
+    /// distinguishes the caller's access from its own.
     fn refuses(&mut self, context: &AuthContext<'_>) -> Option<Error> {
         use AuthAction as A;
         let table = match context.action {
@@ -200,8 +200,8 @@ impl Scope {
             return None;
         }
         let by_engine = match context.action {
-            // What a view reads is asked for so too, once the engine has merged the view, and what
-            // the statement itself calls so in WITH.
+            // What a view reads is checked like this as well, once the engine has merged the view, and so is a name
+            // of the statement's own WITH.
             A::Read { column_name: "", .. } => true,
             A::Read { .. } => wrote || !self.hiding.virtuals.is_empty(),
             A::Update { .. } | A::Delete { .. } => wrote,
@@ -225,7 +225,7 @@ fn judge(context: &AuthContext<'_>, writer: bool) -> Option<Error> {
             outside(&format!("the function {function_name}{why}"))
         }),
         A::Pragma { pragma_name, pragma_value } => {
-            // One of them tells the file's path.
+            // One of them returns the file's path.
             let reads = reads_only_pragma(pragma_name, pragma_value.is_some())
                 && !pragma_name.eq_ignore_ascii_case("database_list");
             let with = if pragma_value.is_some() { " with a value" } else { "" };
@@ -256,14 +256,14 @@ fn judge(context: &AuthContext<'_>, writer: bool) -> Option<Error> {
             None
         }
         _ if !writer => Some(read_only()),
-        // Part of every ALTER TABLE … RENAME; SQLite itself refuses it to anybody else.
+        // Part of every ALTER TABLE … RENAME; SQLite itself refuses it in other statements.
         A::Update { table_name: "sqlite_temp_master" | "sqlite_temp_schema", .. } => None,
         _ if context.database_name == Some("temp") => temporary(),
         _ => None,
     }
 }
 
-/// Whether this may be a table behind an R*Tree, which compiles its own writers as soon as it is
+/// Returns true if this may be a table behind an R*Tree, which compiles its own writing statements as soon as it is
 /// read. What a caller compiles against such a table is stopped before its first step.
 fn of_spatial_index(table: &str) -> bool {
     ["_node", "_rowid", "_parent"].iter().any(|suffix| table.ends_with(suffix))

@@ -1,5 +1,5 @@
-//! What of a file's schema is hidden from callers, by the engine's own names. Who asks for it, and
-//! when, is for `authorizer` and `visible_schema`.
+//! What of a file's schema is hidden from callers, by the engine's own names. When it is checked is up to
+//! `authorizer` and `visible_schema`.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use portico_sql::{Dialect, Kind, tokens};
 /// In front of a table's name.
 const SCHEMA_DOT: &str = "main.";
 
-/// What a row of the schema is.
+/// The kind of a row of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectKind {
     Table,
@@ -29,9 +29,9 @@ pub(crate) enum ObjectKind {
 pub(crate) struct Object {
     pub(crate) what: ObjectKind,
     pub(crate) name: String,
-    /// The table or view that it belongs to; of those itself.
+    /// The table or view that it belongs to; for a table or view its own name.
     pub(crate) table: String,
-    /// The statement that made it; empty for what the engine made.
+    /// The statement that created it; empty for objects that the engine created.
     pub(crate) sql: String,
 }
 
@@ -68,7 +68,7 @@ fn module(sql: &str) -> Option<String> {
     words.next()?.name(sql).map(Cow::into_owned)
 }
 
-/// What a module keeps its table's content in: suffixes of names. `None`: the module is not known.
+/// Returns the suffixes of the tables that a module keeps its content in. `None`: the module is not known.
 fn shadows(module: &str) -> Option<&'static [&'static str]> {
     match module.to_ascii_lowercase().as_str() {
         "fts3" | "fts4" => Some(&["content", "segments", "segdir", "docsize", "stat"]),
@@ -117,20 +117,20 @@ impl FoldedNames {
 pub(crate) struct HiddenObjects {
     /// Tables and views that exist for callers.
     pub(crate) shown: FoldedNames,
-    /// Tables and views of which callers know nothing.
+    /// Tables and views that are hidden.
     pub(crate) hidden: FoldedNames,
-    /// Indexes and triggers of what is hidden.
+    /// Indexes and triggers of hidden tables.
     pub(crate) belongings: FoldedNames,
-    /// Views and triggers: what may read and write as its owner made it.
+    /// Views and triggers, which may read and write as their owner wrote them.
     pub(crate) agents: FoldedNames,
-    /// Tables that hold what is in virtual ones.
+    /// Tables with the content of virtual ones.
     pub(crate) behind: FoldedNames,
     /// Virtual tables, which read and write on their own.
     pub(crate) virtuals: FoldedNames,
 }
 
 impl HiddenObjects {
-    /// What `exposure` hides of `objects`.
+    /// Determines what `exposure` hides of `objects`.
     pub(crate) fn new(objects: &[Object], exposure: &Exposure) -> Self {
         let is_table =
             |object: &&Object| matches!(object.what, ObjectKind::Table | ObjectKind::Virtual | ObjectKind::View);
@@ -139,7 +139,7 @@ impl HiddenObjects {
         for object in objects.iter().filter(is_table) {
             let name = object.name.to_ascii_lowercase();
             let shown = match owners.get(&name) {
-                // Only its name tells to what it belongs: what the lists hide by that name stays hidden.
+                // Its owner is known only by its name: what the lists hide by that name stays hidden.
                 Some(owner) => exposure.shows_table(SCHEMA, owner) && !exposure.hides_table(SCHEMA, &name),
                 None => exposure.shows_table(SCHEMA, &object.name),
             };
@@ -162,9 +162,9 @@ impl HiddenObjects {
         hiding
     }
 
-    /// `error` of a statement that `uses` something hidden, without its words where they name such; with `unasked` they are
-    /// withheld in any case. The words of a statement that uses nothing hidden are its caller's own, unless it takes a name
-    /// that is taken: to withhold them would tell a hidden name from a free one.
+    /// Removes the text of `error`, of a statement that `uses` something hidden, if it contains hidden names; with
+    /// `unasked` always. The error of a statement that uses nothing hidden contains only its caller's own words,
+    /// unless it takes an existing name: to remove them would distinguish a hidden name from a free one.
     pub(crate) fn withhold(&self, error: Error, uses: bool, unasked: bool) -> Error {
         if !(uses || unasked || error.get_sqlstate() == Some("42P07")) {
             return error;
@@ -185,7 +185,7 @@ impl HiddenObjects {
     }
 }
 
-/// Whether `name` stands in `words` by itself, and not as that of a table's column.
+/// Returns true if `name` is in `words` on its own, and not as the name of a table's column.
 fn has_name(words: &str, name: &str) -> bool {
     let in_name = |each: char| each.is_alphanumeric() || matches!(each, '_' | '$');
     words.match_indices(name).any(|(at, _)| {

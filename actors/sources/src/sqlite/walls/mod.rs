@@ -1,4 +1,4 @@
-//! What a caller's statement may do: the authorizer, what is hidden, and the schema without it.
+//! Checks what a caller's statement does: the authorizer, the hidden objects, and the visible schema.
 
 pub(crate) mod authorizer;
 pub(crate) mod hidden_objects;

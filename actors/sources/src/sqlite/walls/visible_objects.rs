@@ -1,5 +1,5 @@
-//! What is exposed of a file's schema, made in an empty database: names and columns, and nothing that is computed.
-//! What cannot be made there is missing there, and so is refused.
+//! Creates what is exposed of a file's schema in an empty database: names and columns, and nothing computed. What
+//! cannot be created there is missing there, and so is refused.
 
 use rusqlite::Connection;
 
@@ -10,10 +10,10 @@ use portico_sql::Dialect;
 /// Virtual tables that are there without being made, and that read their arguments alone.
 pub(crate) const MODULES: &[&str] = &["json_each", "json_tree", "jsonb_each", "jsonb_tree"];
 
-/// Makes in `visible_schema` what is exposed of `objects`, the schema of `file`.
+/// Creates in `visible_schema` what is exposed of `objects`, the schema of `file`.
 ///
 /// # Errors
-/// What SQLite said of what has to be made or taken back.
+/// SQLite's error for an object that must be created or dropped.
 pub(crate) fn create(
     file: &Connection,
     visible_schema: &Connection,
@@ -53,7 +53,7 @@ struct Creation<'a> {
 }
 
 impl<'a> Creation<'a> {
-    /// The objects of a kind whose tables are shown, or those whose are not.
+    /// Returns the objects of a kind whose tables are shown, or those whose tables are hidden.
     fn objects(&self, what: ObjectKind, shown: bool) -> impl Iterator<Item = &'a Object> {
         let Self { objects, hiding, .. } = *self;
         objects.iter().filter(move |object| object.what == what && hiding.shown.has(&object.table) == shown)
@@ -64,8 +64,8 @@ impl<'a> Creation<'a> {
         self.visible_schema.execute_batch(sql).is_ok()
     }
 
-    /// Makes a table as its text says, or one with its columns where the text needs what is not here: a function, a
-    /// collation, a hidden table.
+    /// Creates a table from its text, or one with its columns if the text needs what does not exist here: a
+    /// function, a collation, a hidden table.
     fn create_table(&self, table: &Object) {
         if !self.run(&table.sql) {
             let columns = columns(self.file, &table.name);
@@ -92,9 +92,9 @@ impl<'a> Creation<'a> {
         Ok(())
     }
 
-    /// Makes a view with the columns of the file's, which can be written to and has no rows.
+    /// Creates a view with the columns of the original, which can be written to and has no rows.
     fn create_view(&self, view: &Object) {
-        // A view over something that is gone has no columns.
+        // A view over a missing table has no columns.
         let Ok(columns) = columns(self.file, &view.name) else { return };
         let name = quoted(&view.name);
         let listed: Vec<String> = columns.iter().map(|column| quoted(&column.0)).collect();
@@ -107,7 +107,7 @@ impl<'a> Creation<'a> {
         self.run(&make);
     }
 
-    /// Makes a trigger of that name that does nothing.
+    /// Creates a trigger of that name that does nothing.
     fn create_trigger(&self, trigger: &Object) {
         let is_view = |it: &Object| it.what == ObjectKind::View && it.name.eq_ignore_ascii_case(&trigger.table);
         let moment = if self.objects.iter().any(is_view) { "INSTEAD OF" } else { "AFTER" };
@@ -115,7 +115,7 @@ impl<'a> Creation<'a> {
         self.run(&format!("CREATE TRIGGER {name} {moment} INSERT ON {table} BEGIN SELECT 1; END"));
     }
 
-    /// Takes the modules' names away that hidden tables bear: such a name means the table.
+    /// Removes the modules whose names hidden tables have: such a name means the table.
     fn hide_modules(&self) -> rusqlite::Result<()> {
         for table in self.objects.iter().filter(|object| self.hiding.hidden.has(&object.name)) {
             if MODULES.iter().any(|module| module.eq_ignore_ascii_case(&table.name)) {
@@ -136,7 +136,7 @@ fn columns(file: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
     rows.collect()
 }
 
-/// A table with the names and the key of another one.
+/// Creates a table with the names and the key of another one.
 fn plain(visible_schema: &Connection, table: &str, columns: &[Column]) -> rusqlite::Result<()> {
     let mut parts: Vec<String> = Vec::new();
     for (name, declared, _, computed) in columns {

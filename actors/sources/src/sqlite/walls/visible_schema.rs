@@ -1,8 +1,8 @@
-//! What callers may name, as an empty database in memory: the tables of a file that are exposed, and
-//! the shapes of its views. A caller's statement is compiled against it first, by an engine of the
-//! same build with the same settings, so that what is hidden is not there, however it is spelt; and
-//! an authorizer refuses what tells of the schema itself. There are no keys, no triggers' bodies
-//! and no views' insides here: whatever is asked for was asked for by the statement.
+//! What callers may name, as an empty database in memory: the exposed tables of a file, and the columns of its
+//! views. A caller's statement is compiled against it first, by an engine of the same build with the same settings,
+//! so that hidden objects do not exist, however they are spelled; and an authorizer refuses access to the schema
+//! tables. It contains no keys, no bodies of triggers and no definitions of views: every access comes from the
+//! statement itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -37,7 +37,7 @@ pub(crate) struct VisibleSchema {
 pub(crate) enum CheckFailure {
     /// The authorizer said so.
     Refused(Error),
-    /// The engine found nothing of that name, or did not understand it.
+    /// The engine did not find a name, or did not understand the statement.
     Engine(rusqlite::Error),
 }
 
@@ -47,19 +47,19 @@ impl From<rusqlite::Error> for CheckFailure {
     }
 }
 
-/// The version of the schema of `connection`, as its transaction sees it.
+/// Returns the schema version of `connection`, as its transaction sees it.
 ///
 /// # Errors
-/// What SQLite said.
+/// SQLite's error.
 pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA main.schema_version", [], |row| row.get(0))
 }
 
 impl VisibleSchema {
-    /// The visible schema of the file behind `connection`, whose authorizer must let this read the schema.
+    /// Builds the visible schema of the file behind `connection`, whose authorizer must let this read the schema.
     ///
     /// # Errors
-    /// What SQLite said while reading the schema.
+    /// SQLite's error while reading the schema.
     pub(crate) fn build(connection: &Connection, exposure: &Arc<Exposure>) -> rusqlite::Result<Self> {
         let version = version(connection)?;
         let objects = objects(connection)?;
@@ -79,8 +79,8 @@ impl VisibleSchema {
         Ok(Self { connection: visible_schema, hiding, version, exposure: Arc::clone(exposure), judge })
     }
 
-    /// Refuses a caller's statement that uses what is hidden. Whether it does nothing at all, such as one
-    /// that drops what is not there.
+    /// Refuses a caller's statement that uses hidden objects. Returns true if it has no effect, such as one that
+    /// drops a missing object.
     ///
     /// # Errors
     /// Why it may not run.
@@ -89,7 +89,7 @@ impl VisibleSchema {
         let checked = match (&asked.view, &asked.table) {
             _ if explains => Ok(()),
             (Some(view), _) => self.try_out(text, |_| {
-                // What the view reads is only asked for when somebody reads the view.
+                // What the view reads is checked only when the view is read.
                 self.compile(&format!("SELECT * FROM main.{}", Dialect::SQLITE.quoted(view)), Some(view)).map(drop)
             }),
             (None, Some(table)) if !asked.selects && !is_engine(table) => {
@@ -112,7 +112,8 @@ impl VisibleSchema {
         Ok(())
     }
 
-    /// Compiles a statement, which may use the view `made`; whether it asks for a plan only, and what else.
+    /// Compiles a statement, which may use the view `made`. Returns whether it only asks for a plan, and what it
+    /// accesses.
     fn compile(&self, text: &str, made: Option<&String>) -> Result<(bool, Asked), CheckFailure> {
         self.judge.lock().asked = Some(Asked { table: made.cloned(), ..Asked::default() });
         let prepared = self.connection.prepare(text);
@@ -123,7 +124,7 @@ impl VisibleSchema {
         Ok((prepared?.is_explain() != 0, asked))
     }
 
-    /// Runs a statement of definition here, looks at what it made, and undoes it.
+    /// Runs a statement of definition here, checks what it created, and rolls it back.
     fn try_out(
         &self,
         text: &str,
@@ -148,7 +149,7 @@ impl VisibleSchema {
         rows.collect()
     }
 
-    /// Refuses a new key to a hidden table: it would tell which values are there, and could change them.
+    /// Refuses a new foreign key to a hidden table: it would reveal which values exist, and could change them.
     fn keys(&self, before: &HashMap<String, i64>) -> Result<(), CheckFailure> {
         for (parent, count) in self.parents()? {
             let is_new = before.get(&parent).is_none_or(|before| *before < count);
@@ -172,7 +173,7 @@ impl VisibleSchema {
     }
 }
 
-/// Why callers may not take this name for a table or view of theirs.
+/// Returns why callers may not use this name for a table or view of their own.
 fn free(name: &str, exposure: &Exposure) -> Option<Error> {
     let free = exposure.shows_table(crate::sqlite::schema::SCHEMA, name);
     (!free).then(|| unavailable_here(&format!("the name {name}")))
@@ -196,7 +197,7 @@ struct State {
     modules: Vec<String>,
 }
 
-/// What a statement asked for while it was compiled.
+/// What a statement accessed while it was compiled.
 #[derive(Default)]
 struct Asked {
     refusal: Option<Error>,
@@ -237,7 +238,7 @@ impl Judge {
 }
 
 impl Asked {
-    /// Whether the engine asked for nothing.
+    /// Returns true if the engine accessed nothing.
     fn is_idle(&self) -> bool {
         !(self.selects || self.alters || self.defines) && self.table.is_none() && self.view.is_none()
     }
@@ -311,7 +312,7 @@ impl Asked {
         if modules.contains(&folded) {
             return Some(unavailable_here(table));
         }
-        // Without a column it may be what the statement itself calls so, in WITH.
+        // Without a column it may be a name of the statement's own WITH.
         (!column.is_empty() && !self.makes(table)).then(|| no_table(table))
     }
 }

@@ -1,4 +1,4 @@
-//! What administrators do in a chain, and who would like to be one.
+//! The steps of administrators in a chain, and of users who try to be one.
 
 use super::{Chain, Made, refused};
 use crate::accounts::AdminAction;
@@ -6,7 +6,7 @@ use crate::records::{NewPat, NewServiceAccount, NewUser};
 use portico_core::principal::Rights;
 
 impl Chain {
-    /// One row of the tables that is for administrators, in whatever session.
+    /// One operation for administrators, in a random session.
     pub(super) async fn administer(&mut self, way: &str, rights: Rights) {
         let (people, _) = self.replica_by_chance().await;
         let Some((at, session)) = self.session() else { return };
@@ -72,7 +72,7 @@ impl Chain {
                         self.done
                     );
                 }
-                // Who only reads somewhere lies beyond what they administer.
+                // A user who only reads some connection has more than the administrator administers.
                 let whole = held.rights.administered() == held.rights;
                 let own = !whole || seen.users.iter().any(|user| user.email == held.email);
                 assert!(own && held.administers(), "{at}: {:#?}", self.done);

@@ -1,4 +1,4 @@
-//! Chance for the chains: which way is gone, and with which rights.
+//! Random choices for the chains: the next step, and its rights.
 
 use super::super::support::{SALES, STOCK};
 use super::LABEL;

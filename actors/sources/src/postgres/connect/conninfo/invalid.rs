@@ -1,4 +1,4 @@
-//! The refusal of what an address asks for.
+//! The error for an invalid parameter of an address.
 
 use portico_core::error::{Error, Kind};
 

@@ -1,4 +1,4 @@
-//! What an address asks for: its parameters, and the password that goes with it.
+//! Parses an address: its parameters, and the password that belongs to it.
 
 pub(crate) mod invalid;
 pub(crate) mod options;

@@ -1,5 +1,5 @@
-//! What the parameters of a connection ask for, in terms of their own. What is not understood is
-//! refused: a parameter that had no effect could be one that was meant to protect.
+//! Interprets the parameters of a connection. Unknown parameters are refused: one that had no effect could have
+//! been meant as protection.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use portico_core::near;
 
 /// Silence on a connection after which the network is asked whether the other end is there.
 const KEEPALIVES_IDLE: Duration = Duration::from_secs(15);
-/// Between two such questions.
+/// The interval between two keepalive probes.
 const KEEPALIVES_INTERVAL: Duration = Duration::from_secs(5);
 /// Questions without an answer after which the connection is held to be broken.
 const KEEPALIVES_COUNT: u32 = 3;
-/// How long what was sent may stay unacknowledged.
+/// How long sent data may stay unacknowledged.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Everything that an address asks for, but for secrets kept elsewhere.
@@ -88,11 +88,11 @@ pub(crate) struct Tls {
     pub(crate) client: Option<(PathBuf, PathBuf)>,
     /// Whether TLS 1.2 is refused.
     pub(crate) only_newest: bool,
-    /// Whether the handshake comes first, without asking.
+    /// Whether the TLS handshake comes first, without a request for TLS.
     pub(crate) direct: bool,
 }
 
-/// Whom to trust.
+/// The trusted root certificates.
 #[derive(Clone)]
 pub(crate) enum Roots {
     System,
@@ -162,7 +162,7 @@ impl Options {
     }
 }
 
-/// What the server is told to set for the session.
+/// Returns the settings that the server applies to the session.
 fn session_options(parameters: &mut Parameters, pooler: Pooler) -> Result<Option<String>> {
     let path = parameters.take("search_path").map(|path| format!("-c search_path={}", escaped(&path)));
     let options: Vec<String> = parameters.take("options").into_iter().chain(path).collect();
@@ -302,12 +302,12 @@ fn number(all: &mut Parameters, name: &'static str, most: u64) -> Result<Option<
     })
 }
 
-/// The same where 0 stands for the default.
+/// As the function above, but 0 stands for the default.
 fn positive(all: &mut Parameters, name: &'static str, most: u64) -> Result<Option<u64>> {
     Ok(number(all, name, most)?.filter(|number| *number > 0))
 }
 
-/// Parameters that libpq knows and we cannot honour, each with what to do instead.
+/// Parameters of libpq that are not supported, each with a remedy.
 const REFUSED: [(&str, &str); 12] = [
     ("sslpassword", "give a key that is not encrypted, in a file that only this user may read"),
     ("sslcrl", "give a server whose certificate was revoked another name or root"),
@@ -323,7 +323,7 @@ const REFUSED: [(&str, &str); 12] = [
     ("replication", "remove it: Portico only runs queries"),
 ];
 
-/// The refusal of what nobody took out of `parameters`, if anything is left.
+/// Refuses parameters that were not read, if there are any.
 fn not_understood(parameters: &Parameters) -> Result<()> {
     let Some(name) = parameters.left().next() else { return Ok(()) };
     if let Some((_, remedy)) = REFUSED.iter().find(|(refused, _)| *refused == name) {

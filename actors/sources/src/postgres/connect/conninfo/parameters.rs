@@ -1,5 +1,4 @@
-//! A connection's URL, and a service's section, as names and values. What the values mean is in
-//! `options.rs`.
+//! Reads a connection's URL and a service's section as names and values. Their meaning is in `options.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -55,7 +54,7 @@ impl Parameters {
         if ports.iter().any(|port| !port.is_empty()) {
             parameters.put("port", &ports.join(","), FORM)?;
         }
-        // What looks like a port is the begin of a password with a question mark in it.
+        // The part that looks like a port is the start of a password with a question mark in it.
         let is_cut =
             |(_, port): (&str, &str)| !port.bytes().all(|byte| byte.is_ascii_digit() || b",]/".contains(&byte));
         if credentials.is_none()
@@ -93,20 +92,20 @@ impl Parameters {
         self.values.remove(name)
     }
 
-    /// The names of what nobody took.
+    /// Returns the names that were not read.
     pub(crate) fn left(&self) -> impl Iterator<Item = &str> {
         self.values.keys().map(String::as_str)
     }
 
-    /// The names that somebody takes.
+    /// Returns the names that are supported.
     pub(crate) fn known(&self) -> impl Iterator<Item = &str> {
         self.known.iter().copied()
     }
 
-    /// Adds what a service's section says; the URL's own words come first (§34.17).
+    /// Adds the parameters of a service's section; those of the URL take precedence (§34.17).
     ///
     /// # Errors
-    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when no file has the service.
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) if no file has the service.
     pub(crate) fn add_service(&mut self, files: &[PathBuf]) -> Result<()> {
         let Some(service) = self.take("service") else { return Ok(()) };
         for file in files {

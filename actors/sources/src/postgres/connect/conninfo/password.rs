@@ -1,5 +1,5 @@
-//! The password: from the URL, a file, a program, or libpq's password file. What a file or a
-//! program said is kept until the source refuses it.
+//! The password: from the URL, a file, a program, or libpq's password file. The output of a file or a program is
+//! cached until the source refuses it.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -31,17 +31,17 @@ pub(crate) enum Passwords {
     Kept(Password, Mutex<Option<SecretString>>),
     /// In libpq's password file, by host, port, database and user (§34.16).
     Listed(PathBuf),
-    /// Nowhere: none is needed, or a certificate stands in for it.
+    /// No password: none is needed, or a certificate replaces it.
     None,
 }
 
-/// What is known of the password at one time.
+/// The currently known passwords.
 pub(crate) enum KnownPasswords {
     /// One for every host.
     One(SecretString),
     /// The lines of a password file.
     Lines(SecretString),
-    /// None; why, where that is worth telling.
+    /// None; with the reason, if it is worth reporting.
     None(Option<&'static str>),
 }
 
@@ -56,7 +56,7 @@ impl Passwords {
                 spawn_blocking(move || listed(&path)).await.map_err(Error::internal)
             }
             Self::Kept(place, kept) => {
-                // Who comes second waits here, and finds what the first has read.
+                // A second caller waits here, and finds what the first one has read.
                 let mut kept = kept.lock().await;
                 let is_refused = |known: &SecretString| {
                     refused.is_some_and(|refused| refused.expose_secret() == known.expose_secret())
@@ -120,7 +120,7 @@ async fn fetch(place: Password) -> Result<SecretString> {
     Ok(SecretString::from(password))
 }
 
-/// What a program prints. It is ended when it takes too long, with everything that it started.
+/// Returns a program's output. If it takes too long, it is killed with all its children.
 async fn printed(words: Vec<SecretString>, patience: Duration) -> Result<String> {
     let mut words = words.iter().map(ExposeSecret::expose_secret);
     let program = words.next().unwrap_or_default();
@@ -150,7 +150,7 @@ fn read(child: &mut Child) -> Result<String> {
     }
 }
 
-/// A program and what it started; ended when dropped.
+/// The process group of a program; killed on drop.
 struct Group(rustix::process::Pid);
 
 impl Drop for Group {
@@ -160,7 +160,7 @@ impl Drop for Group {
     }
 }
 
-/// The lines of a password file, unless others may read it: libpq ignores such a file.
+/// Returns the lines of a password file, unless others may read it: libpq ignores such a file.
 fn listed(path: &Path) -> KnownPasswords {
     let file = match fs::metadata(path) {
         Ok(file) => file,
@@ -179,8 +179,8 @@ fn listed(path: &Path) -> KnownPasswords {
     }
 }
 
-/// The password of a line `host:port:database:user:password` that matches; `*` matches all, and a
-/// backslash stands in front of a colon or backslash that belongs to a field.
+/// Returns the password of a line `host:port:database:user:password` that matches; `*` matches everything, and a
+/// backslash escapes a colon or backslash within a field.
 fn matching(line: &str, wanted: [&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;
@@ -210,7 +210,7 @@ mod tests {
         let words = ["sh", "-c", "sleep 1000 & sleep 1000"].map(SecretString::from).to_vec();
         let failure = printed(words, Duration::from_millis(50)).await.unwrap_err();
         assert_eq!(failure.cause(), Some("password_command took longer than 50ms"));
-        // The runtime's end waits for the thread that reads: what holds the pipe has to be gone.
+        // The runtime's shutdown waits for the reading thread: the process that holds the pipe must have ended.
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
-//! Asks the source to cancel what runs on a session, and waits until it has taken notice. The wire
-//! library hangs up as soon as the request is sent; a pooler that has not passed it on by then drops
-//! it, or worse. `libpq` waits for the other end to hang up first, and so do we.
+//! Asks the source to cancel the statement of a session, and waits until the request was received. The wire library
+//! closes the socket as soon as the request is sent; a pooler that has not forwarded it by then drops it, or worse.
+//! `libpq` waits for the other end to close first, and so does this module.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::stream::{Below, Bounded, ServerAddress, Socket};
 
-/// Cancels what runs on one session, also after it has gone.
+/// Cancels the statement that runs on a session, also after the session was dropped.
 pub(crate) struct Canceller {
     pub(crate) token: CancelToken,
     pub(crate) place: ServerAddress,

@@ -13,15 +13,15 @@ use super::session_memory::PendingReservations;
 
 /// A session, with the task that drives it.
 pub(crate) struct DrivenClient {
-    /// It ends its task when it is dropped. Its cache has no bound: only questions of our own go through it
-    /// (`catalog/relations.rs`), what callers say is kept in `session/statement_cache.rs`.
+    /// Ends its task when it is dropped. Its statement cache has no bound: only our own queries use it
+    /// (`catalog/relations.rs`); callers' statements are cached in `session/statement_cache.rs`.
     pub(crate) client: ClientWrapper,
-    /// Hears what the source says beside its answers.
+    /// Receives the source's notices and notifications.
     pub(crate) messages: Arc<MessageListener>,
-    /// Cancels what runs on this session, also after it has gone.
+    /// Cancels the statement that runs on this session, also after the session was dropped.
     pub(crate) canceller: Arc<Canceller>,
     pub(crate) pin: Arc<PinnedSettings>,
-    /// What its large rows were lent.
+    /// The memory reserved for its large rows.
     pub(crate) lent: Arc<PendingReservations>,
     /// Keeps its place until the server has ended it.
     pub(crate) held: Arc<HeldPlace>,
@@ -30,13 +30,13 @@ pub(crate) struct DrivenClient {
 }
 
 impl DrivenClient {
-    /// From now on the session is closed when the source reports another encoding, or other rules for
-    /// strings, than every session is told.
+    /// From now on, closes the session if the source reports another encoding, or other rules for string literals,
+    /// than every session is set to.
     pub(crate) fn pin(&self) {
         self.pin.set(self.pooled);
     }
 
-    /// Whether what runs on it without a transaction cannot write.
+    /// Returns true if statements on it outside of a transaction cannot write.
     pub(crate) fn only_reads(&self) -> bool {
         !self.pooled && self.pin.only_reads()
     }

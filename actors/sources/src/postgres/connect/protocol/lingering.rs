@@ -1,5 +1,5 @@
-//! The end of a session whose server may still be at work: what a server does without looking at cancels and sockets goes
-//! on behind a closed socket. Until it has closed its own side the session is one of those that there may be.
+//! The end of a session whose server process may still be busy: some work on the server ignores cancels and closed
+//! sockets. Until the server has closed its side, the session counts against the limit.
 
 use std::io;
 use std::pin::Pin;
@@ -24,7 +24,8 @@ const LONGEST: Duration = Duration::from_mins(5);
 pub(crate) struct HeldPlace(Mutex<Option<(OwnedSemaphorePermit, Option<CallShare>)>>);
 
 impl HeldPlace {
-    /// Keeps `place`, and the `share` of whom it was for, from now on. Without a socket they are given back with the session.
+    /// Holds `place`, and the `share` of its caller, from now on. Without a socket they are released with the
+    /// session.
     pub(crate) fn hold(&self, place: OwnedSemaphorePermit, share: Option<CallShare>) {
         *lock(&self.0) = Some((place, share));
     }
@@ -53,7 +54,7 @@ impl Drop for LingeringSocket {
         let Some(place) = lock(&self.held.0).take() else { return };
         let (Some(mut socket), Ok(runtime)) = (self.socket.take(), Handle::try_current()) else { return };
         runtime.spawn(async move {
-            // What still comes is for nobody.
+            // No one reads what still arrives.
             let _ = timeout(LONGEST, async {
                 socket.shutdown().await?;
                 copy(&mut socket, &mut sink()).await

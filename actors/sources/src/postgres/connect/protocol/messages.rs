@@ -1,41 +1,41 @@
-//! Follows the messages of a server while they come in (PostgreSQL, §55.7), before anything keeps
-//! them: none is larger than we can hold, and the settings that texts are read by stay as they are.
-//! What has to be refused is told as an error of the server's own, in its place among the answers.
+//! Checks a server's messages while they arrive (PostgreSQL, §55.7), before they are buffered: none may be too
+//! large, and the settings that texts are interpreted by must not change. A refusal appears as an error of the
+//! server, in its place among the answers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use portico_core::budget::FREE;
 
-/// Octets of a row at most: a value of 64 MiB, and what stands around it.
+/// The maximal size of a row in bytes: a value of 64 MiB and its overhead.
 const MOST_OF_ROW: usize = 64 * 1024 * 1024 + 64 * 1024;
 /// Octets of any other message at most. The longest that is of use describes 1,600 columns.
 const MOST: usize = 1024 * 1024;
-/// Octets of an error or a notice from which on its fields are cut.
+/// The size in bytes from which the fields of an error or a notice are cut.
 const LONG: usize = 64 * 1024;
-/// Octets of such a field. It is more than is shown of one, so that a cut is marked where it is shown.
+/// The size in bytes that such a field is cut to. More than is shown of it, so that the cut is marked there.
 const MOST_OF_FIELD: usize = 9 * 1024;
-/// Fields of such a message. PostgreSQL knows 18.
+/// The maximal number of fields in such a message. PostgreSQL has 18.
 const MOST_FIELDS: usize = 32;
 
 /// Tag, and a length that counts itself.
 const HEAD: usize = 5;
 
-/// Marks what was refused here, in the place where a server names its own routine.
+/// Marks an error made here, in the field where a server names its own routine.
 pub(crate) const TOO_LARGE: &str = "portico_too_large";
 /// `program_limit_exceeded`.
 const LIMIT: &str = "54000";
 /// `cant_change_runtime_param`.
 const PINNED_PARAMETER: &str = "55P02";
 
-/// The settings that statements and values are read by, here and at the server, and what they stay at.
+/// The settings by which statements and values are interpreted, here and at the server, and their required values.
 const PINNED: [(&str, &[&str]); 2] =
     [("client_encoding", &["UTF8", "UTF-8", "UNICODE"]), ("standard_conforming_strings", &["on"])];
-/// Keeps what has no transaction around it from writing. Servers report it from version 14 on.
+/// Prevents writes outside of a transaction. Servers report it since version 14.
 const READ_ONLY: &str = "default_transaction_read_only";
 
-/// When the pinned settings have to be as they were set: not before this is, and behind a pooler within transactions
-/// alone, each of which begins by setting them.
+/// When the pinned settings must have their values: only once this is set, and behind a pooler only within
+/// transactions, which start by setting them.
 #[derive(Default)]
 pub(crate) struct PinnedSettings {
     pooled: OnceLock<bool>,
@@ -64,13 +64,13 @@ impl PinnedSettings {
 pub(crate) struct Messages {
     state: State,
     pin: Arc<PinnedSettings>,
-    /// The values of the pinned settings that are not what they have to be.
+    /// The values of pinned settings that differ from the required ones.
     wrong: [Option<String>; PINNED.len()],
-    /// What is handed on.
+    /// The bytes to pass on.
     pub(crate) out: Vec<u8>,
-    /// Something was refused: nothing more is read.
+    /// A message was refused: nothing more is read.
     pub(crate) over: bool,
-    /// A row begins that is so large that there has to be room for it first.
+    /// The size of a row that starts and is so large that memory must be reserved first.
     pub(crate) announced: Option<usize>,
     /// Octets of a row at most.
     most_of_row: usize,
@@ -88,7 +88,7 @@ enum State {
 }
 
 impl Messages {
-    /// Nothing has come in. For rows there is `room` altogether. The first `unframed` octets are no message.
+    /// Makes the initial state. Rows may have `room` bytes. The first `unframed` bytes are not a message.
     pub(crate) fn new(pin: Arc<PinnedSettings>, room: usize, unframed: usize) -> Self {
         let state = if unframed == 0 { State::Head([0; HEAD], 0) } else { State::Body(unframed) };
         let (wrong, most_of_row) = ([const { None }; PINNED.len()], MOST_OF_ROW.min(room));
@@ -103,7 +103,7 @@ impl Messages {
         }
     }
 
-    /// So many octets of those were passed without us.
+    /// Counts bytes of the current message that were passed on without this parser.
     pub(crate) fn passed(&mut self, count: usize) {
         if let State::Body(left) = &mut self.state {
             *left = left.saturating_sub(count);
@@ -127,7 +127,7 @@ impl Messages {
         end
     }
 
-    /// Takes what has come in.
+    /// Parses the bytes that have arrived.
     pub(crate) fn feed(&mut self, mut octets: &[u8]) {
         while !octets.is_empty() && !self.over {
             if matches!(self.state, State::Head(_, 0)) {
@@ -173,14 +173,14 @@ impl Messages {
         let [tag, length @ ..] = head;
         let Some(left) = usize::try_from(u32::from_be_bytes(length)).ok().and_then(|length| length.checked_sub(4))
         else {
-            // The wire library finds out what is wrong with it.
+            // The wire library reports what is wrong with it.
             self.out.extend_from_slice(&head);
             self.over = true;
             return;
         };
         let most = match tag {
             b'D' => self.most_of_row,
-            // What is cut takes no room.
+            // A message whose fields are cut needs no memory.
             b'd' | b'E' | b'N' => MOST_OF_ROW,
             _ => MOST,
         };
@@ -200,7 +200,7 @@ impl Messages {
         self.rest();
     }
 
-    /// A message ends, where nothing is left of it.
+    /// Ends a message if no bytes of it are left.
     fn rest(&mut self) {
         let (State::Body(0) | State::Kept { left: 0, .. } | State::Cut { left: 0, .. }) = &self.state else { return };
         match std::mem::replace(&mut self.state, State::Head([0; HEAD], 0)) {
@@ -249,7 +249,7 @@ impl Messages {
         self.refuse(LIMIT, &message, hint, TOO_LARGE);
     }
 
-    /// Tells an error in the place of a message, and reads no further.
+    /// Puts an error in the place of a message, and stops reading.
     fn refuse(&mut self, sqlstate: &str, message: &str, hint: &str, routine: &str) {
         let mut cut = Cut::new(b'E');
         let fields =
@@ -268,7 +268,7 @@ impl Messages {
 struct Cut {
     message: Vec<u8>,
     fields: usize,
-    /// Where the text of the field begins that is being read; `None` between fields.
+    /// The start of the field that is being read; `None` between fields.
     text: Option<usize>,
     /// The last field was read.
     ended: bool,

@@ -1,4 +1,4 @@
-//! The wire of a session: its octets, its messages, and what is said beside answers.
+//! The wire of a session: its bytes, its messages, and its notices.
 
 pub(crate) mod cancel;
 pub(crate) mod driven_client;

@@ -1,5 +1,5 @@
-//! What the source says beside a statement's result (`RAISE NOTICE`, warnings): each session's
-//! connection is driven here, and its notices go to whoever uses the session.
+//! Receives what the source sends beside a result (`RAISE NOTICE`, warnings): each session's connection is driven
+//! here, and its notices go to the session's current user.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -12,7 +12,7 @@ use portico_core::call::{Notice, Notices, Severity};
 use portico_core::error::bounded;
 use portico_core::mutex::lock;
 
-/// Who hears what the source says beside its answers.
+/// Receives the source's notices and notifications.
 #[derive(Default)]
 pub(crate) struct MessageListener {
     /// The notices of the session now.
@@ -22,18 +22,18 @@ pub(crate) struct MessageListener {
 }
 
 impl MessageListener {
-    /// From now on, `notices` hears; or nobody.
+    /// Sets who receives notices from now on; `None` drops them.
     pub(crate) fn set(&self, notices: Option<Notices>) {
         *lock(&self.notices) = notices;
     }
 
-    /// Has `hear` called with channel and payload of each notification from now on. The first one stays.
+    /// Calls `hear` with channel and payload of each notification from now on. Only the first call has an effect.
     pub(crate) fn on_notification(&self, hear: impl Fn(&str, &str) + Send + Sync + 'static) {
         let _ = self.notified.set(Box::new(hear));
     }
 
     fn notify(&self, said: &DbError) {
-        // Of our own ROLLBACK behind a statement that has ended its transaction.
+        // Caused by our own ROLLBACK after a statement that has ended its transaction.
         if *said.code() == SqlState::NO_ACTIVE_SQL_TRANSACTION {
             return;
         }
@@ -53,7 +53,7 @@ impl MessageListener {
     }
 }
 
-/// Drives `connection` until either end hangs up; `messages` is told what the source says meanwhile.
+/// Drives `connection` until either end closes; `messages` receives the notices.
 pub(crate) async fn drive<S, T>(mut connection: Connection<S, T>, messages: Arc<MessageListener>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -68,7 +68,7 @@ where
                 }
             }
             Some(Ok(_)) => {}
-            // Whoever uses the session is told by its own request.
+            // The user of the session gets the error from its own request.
             Some(Err(error)) => return log::debug!("a session ended: {error}"),
             None => return,
         }

@@ -1,5 +1,5 @@
-//! What the large rows of a session were lent of the process's budget: between the octets, where a row
-//! is announced, and whoever reads the rows, with the wire library in between, which knows of neither.
+//! Memory reserved for the large rows of a session: reserved where the bytes of a row are announced, released by
+//! the reader of the rows. The wire library in between knows of neither.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use portico_core::budget::{Budget, FREE, MemoryReservation};
 use portico_core::mutex::lock;
 
-/// What stands in the message of a row before its values: the number of columns.
+/// The bytes in a row's message before its values: the number of columns.
 const COLUMNS: usize = 2;
 
-/// The budget, and what is lent of it to one session.
+/// The budget, and the reservations of one session.
 #[derive(Clone, Default)]
 pub(crate) struct SessionMemory {
     pub(crate) budget: Budget,
     pub(crate) lent: Arc<PendingReservations>,
 }
 
-/// What rows were lent that nobody has taken yet, in the order in which they came.
+/// Reservations of rows that were not read yet, in order of arrival.
 #[derive(Default)]
 pub(crate) struct PendingReservations(Mutex<VecDeque<(usize, MemoryReservation)>>);
 
@@ -31,8 +31,8 @@ impl PendingReservations {
         self.lock().push_back((octets, loan));
     }
 
-    /// What the row with values of so many octets was lent, which is the caller's from now on. Rows come
-    /// in order: one before it that nobody has taken was dropped unread.
+    /// Returns the reservation of the row with values of so many bytes, which the caller then owns. Rows come in
+    /// order: an earlier one that is still here was dropped unread.
     pub(crate) fn take(&self, values: usize) -> Option<MemoryReservation> {
         let octets = values + COLUMNS;
         if octets <= FREE {
@@ -47,7 +47,7 @@ impl PendingReservations {
         None
     }
 
-    /// Nobody will take any of them.
+    /// Drops all of them: their rows will not be read.
     pub(crate) fn clear(&self) {
         self.lock().clear();
     }

@@ -65,35 +65,35 @@ impl ServerAddress {
     }
 }
 
-/// A stream whose messages are looked at while they are read.
+/// A stream that checks the messages while they are read.
 pub(crate) struct Bounded<S> {
     stream: S,
     messages: Messages,
     pin: Arc<messages::PinnedSettings>,
     lending: SessionMemory,
-    /// A large row was announced: of it nothing more is read until there is room.
+    /// A large row was announced: nothing more of it is read until memory is reserved.
     waiting: Option<(usize, BoxFuture<'static, MemoryReservation>)>,
     read: Box<[u8]>,
-    /// How much of what is handed on was taken.
+    /// How much of the bytes to pass on was read.
     taken: usize,
     /// Whether it ends when the other end does.
     patient: bool,
 }
 
 impl<S> Bounded<S> {
-    /// The first `unframed` octets that are read are no message.
+    /// Makes a stream. The first `unframed` bytes that are read are not a message.
     pub(crate) fn new(stream: S, pin: Arc<messages::PinnedSettings>, lending: SessionMemory, unframed: usize) -> Self {
         let messages = Messages::new(Arc::clone(&pin), lending.budget.most(), unframed);
         let read = vec![0; READ].into();
         Self { stream, messages, pin, lending, waiting: None, read, taken: 0, patient: false }
     }
 
-    /// A stream for a request that has no answer: it ends when the other end does.
+    /// Makes a stream for a request without an answer: it ends when the other end closes.
     pub(crate) fn patient(stream: S) -> Self {
         Self { patient: true, ..Self::new(stream, Arc::default(), SessionMemory::default(), 1) }
     }
 
-    /// Waits for room for what was announced.
+    /// Waits for the memory of the announced row.
     fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(octets) = self.messages.announced.take() {
             self.waiting = Some((octets, self.lending.budget.reserve(octets).boxed()));
@@ -119,7 +119,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
                 return Poll::Ready(Ok(()));
             }
             out.clear();
-            // What was cut may have been long.
+            // A message with cut fields may have made the buffer long.
             out.shrink_to(READ);
             this.taken = 0;
             if this.messages.over {
@@ -156,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
         if !this.patient {
             return Pin::new(&mut this.stream).poll_shutdown(cx);
         }
-        // Nothing is said any more; what the other end says, which is nothing, is read to its end.
+        // Nothing is written any more; the other end's bytes, of which there are none, are read to their end.
         loop {
             let mut read = ReadBuf::new(&mut this.read);
             let outcome = ready!(Pin::new(&mut this.stream).poll_read(cx, &mut read));
@@ -174,7 +174,7 @@ impl<S: TlsStream + Unpin> TlsStream for Bounded<S> {
     }
 }
 
-/// TLS below the messages: nothing of it is looked at.
+/// TLS below the message layer, which does not parse it.
 pub(crate) struct Below<T>(pub(crate) T);
 
 impl<S, T> TlsConnect<Bounded<S>> for Below<T>
@@ -189,7 +189,7 @@ where
     type Future = BoxFuture<'static, Result<Self::Stream, Self::Error>>;
 
     fn connect(self, stream: Bounded<S>) -> Self::Future {
-        // Nothing is read ahead of the one octet that agrees upon TLS.
+        // The one byte that accepts TLS is read without read-ahead.
         let Bounded { stream, pin, lending, patient, .. } = stream;
         let connecting = self.0.connect(stream);
         let below = move |stream| Bounded { patient, ..Bounded::new(stream, pin, lending, 0) };

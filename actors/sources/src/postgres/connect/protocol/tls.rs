@@ -1,5 +1,4 @@
-//! TLS towards the source: whom we trust, and who we say we are. Which `sslmode` asks for what was
-//! read in `conninfo/options.rs`.
+//! TLS to the source: trusted roots and our own certificate. `sslmode` is interpreted in `conninfo/options.rs`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -20,7 +19,7 @@ use crate::postgres::connect::conninfo::options::{Mode, Roots, Tls};
 use portico_core::error::{Error, Result};
 use portico_core::mutex::lock;
 
-/// What tells one state of a file from another: when it was changed, and its size.
+/// Identifies a version of the files: the time of change and the size of each.
 type Stamp = Vec<Option<(i64, i64, u64)>>;
 
 /// The connector for an address. Its files are read again when they have changed: certificates are
@@ -32,13 +31,13 @@ pub(crate) struct Connectors {
 }
 
 impl Connectors {
-    /// Reads the files that `tls` names, to find out whether they are right.
+    /// Reads the files that `tls` names, to check that they are valid.
     ///
     /// # Errors
     /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming the parameter whose file is wrong.
     pub(crate) fn new(tls: Arc<Tls>) -> Result<Self> {
         let stamp = stamp(&tls);
-        // Who names no file has nothing to mend.
+        // Without files there is no error to correct.
         let current = if stamp.is_empty() { None } else { Some((stamp, connector(&tls)?)) };
         Ok(Self { tls, current: Mutex::new(current) })
     }
@@ -54,7 +53,7 @@ impl Connectors {
         let tls = Arc::clone(&self.tls);
         let current = match known {
             Some((stamp, connector)) if stamp.is_empty() => return Ok(connector),
-            // No roots are looked for: nothing is read.
+            // No roots are needed: nothing is read.
             None if !is_verified(&tls) && tls.client.is_none() => (Vec::new(), connector(&tls)?),
             known => spawn_blocking(move || renewed(&tls, known)).await.map_err(Error::internal)??,
         };
@@ -64,7 +63,7 @@ impl Connectors {
     }
 }
 
-/// What is `known`, or made anew where the files have changed since.
+/// Returns `known`, or a new connector if the files have changed.
 fn renewed(tls: &Tls, known: Option<(Stamp, MakeRustlsConnect)>) -> Result<(Stamp, MakeRustlsConnect)> {
     let stamp = stamp(tls);
     match known {
@@ -117,7 +116,7 @@ fn connector(tls: &Tls) -> Result<MakeRustlsConnect> {
             })?
         }
     };
-    // PostgreSQL gives out no tickets: room for them would be by far the largest part of an address.
+    // PostgreSQL issues no session tickets: memory for them would be by far the largest part of an address.
     config.resumption = Resumption::disabled();
     if tls.direct {
         config.alpn_protocols = vec![b"postgresql".to_vec()];
@@ -167,8 +166,8 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>> {
     PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(&error))
 }
 
-/// Asks less of a certificate than a chain to a root of ours and the right name, but still demands
-/// that the server holds its key.
+/// Verifies less than a chain to a trusted root and the host's name, but still that the server holds the
+/// certificate's key.
 #[derive(Debug)]
 struct Lenient {
     /// Demands the chain, and takes any name (`verify-ca`); absent, any certificate is taken.

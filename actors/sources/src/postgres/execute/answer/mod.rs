@@ -1,4 +1,4 @@
-//! What a statement answers: from the first message to the end of its rows.
+//! The answer of a statement: from the first message to the end of its rows.
 
 pub(crate) mod response;
 pub(crate) mod rows;

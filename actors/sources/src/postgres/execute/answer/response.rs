@@ -17,13 +17,13 @@ use portico_core::error::Result;
 pub(crate) struct Response {
     pub(crate) columns: Vec<ColumnDescription>,
     pub(crate) forms: Vec<ColumnDecoder>,
-    /// Some rows, or `None` when the statement has ended without any (more).
+    /// Some rows, or `None` if the statement has ended without (further) rows.
     pub(crate) first: Option<RowBatch>,
     pub(crate) progress: Progress,
     pub(crate) sent: SentText,
-    /// What was asked of its tables meanwhile.
+    /// The lookup of its tables that was started meanwhile.
     pub(crate) asked: Option<TableLookup>,
-    /// By what its tables can be foreseen the next time.
+    /// The key by which its tables can be predicted the next time.
     pub(crate) fingerprint: Option<QueryFingerprint>,
 }
 
@@ -31,12 +31,12 @@ pub(crate) struct Response {
 pub(crate) enum Progress {
     /// More rows may come.
     RunningStatement(RunningStatement),
-    /// It is complete; so many rows were changed. The session, if its transaction goes on.
+    /// Complete, with the number of changed rows; and the session, if its transaction continues.
     Over(u64, Option<Arc<Session>>),
 }
 
-/// Waits for the end of a statement that has no more rows: how many rows were changed, and the
-/// session where its transaction goes on. Elsewhere it is given back.
+/// Waits for the end of a statement that has no more rows. Returns the number of changed rows, and the session if
+/// its transaction continues; otherwise the session is returned to the pool.
 pub(crate) async fn finish(
     running: RunningStatement,
     context: &CallContext,

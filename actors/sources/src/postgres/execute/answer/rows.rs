@@ -1,5 +1,5 @@
-//! The stream of a result: its columns, its rows as they come in, its end. What it needs to know
-//! of the statement was settled in `execute/statement.rs`.
+//! The stream of a result: its columns, its rows as they arrive, its end. What it needs to know of the statement
+//! was determined in `execute/statement.rs`.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use portico_core::error::{Error, Result};
 use portico_core::reply::{Batch, Cell, Column, Part, Results};
 use portico_sql::Class;
 
-/// Rows whose cursors are read at most: a session has few of them open.
+/// The maximal number of cursors that are read; a session has few of them open.
 const MOST_CURSORS: usize = 1_000;
 
 /// The results of `execution`, which has begun to answer.
@@ -58,7 +58,7 @@ pub(crate) fn columns(
     seen.iter().map(|seen| describe(seen, relations, connection, may_be_outer)).collect()
 }
 
-/// One result on its way to the reader.
+/// A result while it is read.
 pub(crate) struct ResultReader {
     columns: Option<Arc<[Column]>>,
     batch: Option<RowBatch>,
@@ -71,9 +71,9 @@ pub(crate) struct ResultReader {
     execution: Execution,
     context: CallContext,
     cache: Arc<CatalogCache>,
-    /// Where the statement's transaction goes on, once it is complete.
+    /// The session, if the statement's transaction continues after it.
     session: Option<Arc<Session>>,
-    /// Which columns name cursors whose rows are results of their own, and the names so far.
+    /// The columns that contain names of cursors, whose rows are further results; and the names so far.
     cursor_columns: Vec<usize>,
     cursors: Vec<String>,
 }
@@ -125,17 +125,17 @@ impl ResultReader {
         reading
     }
 
-    /// The session of a transaction that goes on, and the cursors that the rows named.
+    /// Returns the session of a transaction that continues, and the cursors that the rows named.
     pub(crate) fn into_rest(self) -> (Option<Arc<Session>>, Vec<String>) {
         (self.session, self.cursors)
     }
 
-    /// Whether the rows hold nothing but the names of cursors, which say nothing to a caller.
+    /// Returns true if the rows contain only names of cursors, which are of no use to a caller.
     pub(crate) fn only_names_cursors(&self) -> bool {
         !self.cursor_columns.is_empty() && self.cursor_columns.len() == self.forms.len()
     }
 
-    /// The next part; `None` behind the last.
+    /// Returns the next part; `None` after the last.
     pub(crate) async fn next(&mut self) -> Option<Result<Part>> {
         if let Some(columns) = self.columns.take() {
             return Some(Ok(Part::Columns(columns)));
@@ -144,7 +144,7 @@ impl ResultReader {
             self.note_cursors(&rows);
             return Some(Ok(self.part(rows)));
         }
-        // Whatever goes wrong below, nothing comes after it; dropping the stage calls off the rest.
+        // After any error below no part follows; dropping the stage cancels the rest.
         match self.stage.take()? {
             Progress::Over(affected, session) => {
                 self.session = session;
@@ -189,7 +189,7 @@ impl ResultReader {
         Part::Done { affected: self.execution.affected(affected, self.has_rows) }
     }
 
-    /// What we remember of tables, types and routines may no longer hold.
+    /// Marks cached tables, types and routines as stale if the statement may have changed them.
     fn note_change(&self) {
         if self.execution.options.access == Access::ReadWrite
             && matches!(self.execution.class, Class::Ddl | Class::Call | Class::Other)
@@ -253,10 +253,9 @@ fn describe(seen: &ColumnDescription, relations: &Relations, connection: &str, m
     }
 }
 
-/// Whether NULL may stand where the underlying column never has one: the source does not tell
-/// outer joins, grouping sets and the two sides of a change apart from the column itself. Keywords cannot be
-/// written otherwise than by their letters, and names only with `U&`: what does not stand in a text, wherever, the
-/// statement does not have.
+/// Returns true if NULL may occur although the underlying column has none: the source does not distinguish outer
+/// joins, grouping sets and the two sides of a change from the column itself. Keywords can only be written with
+/// their letters, names also with `U&`: a word that does not occur in the text is not in the statement.
 fn widens(text: &str) -> bool {
     const WORDS: [&str; 5] = ["join", "rollup", "cube", "grouping", "merge"];
     const SIDES: [&str; 3] = ["old", "new", "u&"];

@@ -1,5 +1,5 @@
-//! A statement on its way: sent, answering, ended, or called off. Whatever is dropped before its
-//! end is cancelled at the source, and the session is kept only when its state is certain.
+//! A running statement: sent, answering, ended, or cancelled. If it is dropped before its end, it is cancelled at
+//! the source, and the session is kept only if its state is certain.
 
 use std::future::poll_fn;
 use std::ops::Deref;
@@ -20,7 +20,7 @@ use portico_core::budget::MemoryReservation;
 const BATCH_ROWS: usize = 256;
 /// Octets of one batch, give or take a row: wide rows must not pile up.
 const BATCH_OCTETS: usize = 256 * 1024;
-/// Most statements whose reader leaves early are over at the source already.
+/// Most statements whose reader leaves early have already ended at the source.
 const GRACE: Duration = Duration::from_millis(20);
 /// How long a cancelled statement may take to end before its session is given up.
 const LAST_CALL: Duration = Duration::from_secs(5);
@@ -70,7 +70,7 @@ pub(crate) fn rows(rows: RowStream) -> Rows {
     Box::pin(rows)
 }
 
-/// Rows that came in, and what the large ones of them were lent.
+/// Rows that have arrived, and the memory reserved for large ones.
 #[derive(Default)]
 pub(crate) struct RowBatch {
     rows: Vec<Row>,
@@ -108,9 +108,9 @@ impl Deref for RowBatch {
     }
 }
 
-/// What the end of a transaction came to.
+/// The outcome of ending a transaction.
 pub(crate) struct EndOutcome {
-    /// Whether what was done stays done; a deferred constraint fails here.
+    /// Whether the changes are committed; a deferred constraint fails here.
     pub(crate) outcome: WireResult<()>,
     /// Whether the session is as good as new.
     pub(crate) clean: bool,
@@ -118,9 +118,9 @@ pub(crate) struct EndOutcome {
 
 /// How a statement's transaction ends.
 pub(crate) enum TransactionEnd {
-    /// Sent right behind the statement, whatever becomes of it: for what leaves nothing to decide.
+    /// Sent directly after the statement, whatever its result: used if nothing remains to be decided.
     Sent(MaybeDone<BoxFuture<'static, EndOutcome>>),
-    /// Kept back until the last row was read: a writer whose reader leaves is undone.
+    /// Held back until the last row was read: if the reader of a writing statement leaves, it is rolled back.
     Held {
         /// For a statement that was read to its end.
         keep: BoxFuture<'static, EndOutcome>,
@@ -153,13 +153,13 @@ impl RunningStatement {
         opening: BoxFuture<'static, WireResult<Rows>>,
         end: TransactionEnd,
     ) -> Self {
-        // What was asked on it before was read.
+        // Earlier answers on this session were read completely.
         session.lent().clear();
         let state = State { session, opening: Some(opening), rows: None, end, affected: 0, cancelled: false };
         Self { state: Some(state) }
     }
 
-    /// Some rows as soon as there is one, `None` behind the last.
+    /// Returns some rows as soon as there is one; `None` after the last.
     pub(crate) async fn batch(&mut self) -> WireResult<Option<RowBatch>> {
         match &mut self.state {
             Some(state) => poll_fn(|cx| state.poll_batch(cx)).await,
@@ -167,8 +167,8 @@ impl RunningStatement {
         }
     }
 
-    /// Waits for the end of the transaction, when there are no more rows: how many rows were
-    /// changed, and the session, to be settled or used on, if it is as good as new.
+    /// Waits for the end of the transaction, if there are no more rows. Returns the number of changed rows, and the
+    /// session, if it is clean, to be settled or used further.
     pub(crate) async fn end(mut self) -> WireResult<(u64, Option<Arc<Session>>)> {
         let Some(state) = &mut self.state else { return Ok((0, None)) };
         let ended = state.ended().await;
@@ -178,7 +178,7 @@ impl RunningStatement {
         ended.outcome.map(|()| (affected, session))
     }
 
-    /// Gives up the statement and its session at once.
+    /// Drops the statement and its session at once.
     pub(crate) fn discard(mut self) {
         self.state = None;
     }
@@ -258,7 +258,8 @@ impl State {
         error
     }
 
-    /// Cancels if need be; the session, if it is certain that nothing can reach its next user.
+    /// Cancels the statement if necessary. Returns the session, if it is certain that nothing can affect its next
+    /// user.
     async fn wind_down(mut self) -> Option<Arc<Session>> {
         if self.session.is_closed() {
             return None;
@@ -268,7 +269,7 @@ impl State {
             if tokio::time::timeout(GRACE, self.drain()).await.is_err() {
                 self.session.cancel().await.ok()?;
                 self.drain().await;
-                // A request that comes too late for its statement would hit the next one.
+                // A cancel request that arrives after its statement's end would cancel the next one.
                 self.cancelled.then_some(())?;
             }
             let ended = self.ended().await;
@@ -279,7 +280,7 @@ impl State {
         Some(self.session)
     }
 
-    /// Reads whatever still comes and lets it fall. May be dropped and begun again.
+    /// Reads and drops the remaining rows. May be dropped and called again.
     async fn drain(&mut self) {
         while matches!(poll_fn(|cx| self.poll_batch(cx)).await, Ok(Some(_))) {}
         let TransactionEnd::Sent(end) = &mut self.end else { return };

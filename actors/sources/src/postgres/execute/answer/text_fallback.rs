@@ -1,10 +1,10 @@
-//! Answers of a CALL or a FETCH whose columns only the source itself can print. Nothing can stand
-//! around such a statement that would cast its columns, and its octets say nothing to us. So it is
-//! run by the simple protocol, which answers in the source's own text; and the source reads that
-//! text back for the columns that we decode from octets.
+//! Answers of a CALL or a FETCH with columns that only the source can print. Such a statement cannot be wrapped in
+//! one that casts its columns, and there is no decoder for its bytes. So it runs by the simple protocol, which
+//! answers in the source's own text form; and the source parses that text back for the columns that are decoded
+//! from bytes.
 //!
-//! The simple protocol binds nothing: values are bound one statement ahead, to settings of the
-//! session, and the CALL reads them from there.
+//! The simple protocol has no parameters: values are bound one statement earlier, to settings of the session, and
+//! the CALL reads them from there.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(crate) struct TextFallback {
     /// Reads the text of some rows back.
     reading: String,
     columns: usize,
-    /// Whether it is a FETCH, which is run until nothing comes.
+    /// Whether it is a FETCH, which is repeated until it returns nothing.
     fetches: bool,
 }
 
@@ -48,7 +48,7 @@ impl TextFallback {
         let setting = |number: usize| format!("'portico.value_{number}'");
         let settings = parameters.iter().enumerate().map(|(index, type_)| {
             let (setting, value) = (setting(index + 1), format!("${}::{}", index + 1, name(type_)));
-            // The empty text is NULL; the letter tells an empty value from it.
+            // The empty text is NULL; the letter distinguishes an empty value from it.
             format!(
                 "pg_catalog.set_config({setting}, \
                 CASE WHEN {value} IS NULL THEN '' ELSE pg_catalog.concat('v', {value}) END, false)"
@@ -89,7 +89,7 @@ impl TextFallback {
         }
     }
 
-    /// Runs it. Nothing else may be under way on `session`.
+    /// Runs the statement. Nothing else may be running on `session`.
     pub(crate) async fn run(self: Arc<Self>, session: Arc<Session>, bound: Vec<BoundValue>) -> WireResult<Rows> {
         if let Some((text, types)) = &self.binding {
             let values = bound.into_iter().zip(types.iter().cloned());
@@ -135,7 +135,7 @@ impl TextFallback {
     }
 }
 
-/// A type's name as it stands in a statement.
+/// Returns a type's name as written in a statement.
 fn name(type_: &Type) -> String {
     format!("{}.{}", quoted(type_.schema()), quoted(type_.name()))
 }

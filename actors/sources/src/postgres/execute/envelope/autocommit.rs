@@ -1,6 +1,6 @@
-//! A statement that leaves nothing behind (`walls/harmless.rs`) needs nothing around it: no transaction of its
-//! own, and no cleaning behind it. The session itself only reads and has the time limit. Where its text
-//! comes again, the session keeps it prepared.
+//! Runs statements without side effects on the session (`walls/harmless.rs`) without a transaction and without
+//! cleaning up after them. The session itself is read-only and has the time limit. If the text is repeated, the
+//! session keeps it prepared.
 
 use futures_util::FutureExt;
 use futures_util::future::{join, maybe_done, ready};
@@ -23,18 +23,18 @@ use tokio_postgres::types::Type;
 
 /// How a statement runs without a transaction around it.
 pub(crate) struct Autocommit {
-    /// What is said in front of it.
+    /// The text sent before it.
     pub(crate) opening: Option<String>,
     /// The time limit that the session has once that is said.
     pub(crate) milliseconds: Option<i32>,
-    /// What the session has prepared of it.
+    /// The statement that the session has prepared.
     pub(crate) statement: Option<Statement>,
     pub(crate) bound: Vec<BoundValue>,
 }
 
 impl Autocommit {
-    /// How `execution` runs on `session`, if it needs nothing around it there and now. Before a statement of any
-    /// other kind of a caller's, the session lets go of what it keeps.
+    /// Returns how `execution` runs on `session`, if it can now run without a transaction. Before any other
+    /// statement of a caller, the session drops its prepared statements.
     pub(crate) async fn plan(session: &Session, execution: &Execution, context: &CallContext) -> Result<Option<Self>> {
         if !execution.may_autocommit() {
             if matches!(execution.values, Values::Inferred(_)) {
@@ -62,7 +62,7 @@ impl Autocommit {
         if !given.iter().zip(statement.params()).all(takes) {
             return Ok(None);
         }
-        // Nothing was said yet, and nothing is wrong with the session.
+        // Nothing was sent yet, and the session is intact.
         let bound = values::bound(given, &statement, None).inspect_err(|_| session.settle())?;
         Ok(Some(Self::begun(session, milliseconds, Some(statement), bound)))
     }
@@ -71,7 +71,7 @@ impl Autocommit {
         Self { opening: session.autocommits(milliseconds), milliseconds: Some(milliseconds), statement, bound }
     }
 
-    /// Prepares the statement and keeps it; what is wrong with it is told when it runs.
+    /// Prepares the statement and caches it; errors are reported when it runs.
     async fn prepare(
         &mut self,
         session: &Session,
@@ -107,18 +107,18 @@ pub(crate) async fn open(
     Ok(())
 }
 
-/// Nothing is said behind it.
+/// Returns the end of a statement without a transaction: nothing is sent.
 pub(crate) fn nothing_to_end() -> TransactionEnd {
     TransactionEnd::Sent(maybe_done(ready(EndOutcome { outcome: Ok(()), clean: true }).boxed()))
 }
 
-/// Whether what was kept prepared no longer fits what it names.
+/// Returns true if a cached statement no longer fits the objects that it names.
 pub(crate) fn is_outdated(error: &tokio_postgres::Error) -> bool {
     let outdated = [SqlState::FEATURE_NOT_SUPPORTED, SqlState::INVALID_SQL_STATEMENT_NAME];
     error.code().is_some_and(|code| outdated.contains(code))
 }
 
-/// The columns of a statement whose answer was empty.
+/// Describes the columns of a statement whose answer was empty.
 pub(crate) async fn described(
     session: &Session,
     execution: &Execution,
@@ -127,7 +127,7 @@ pub(crate) async fn described(
     Ok(descriptions(statement.columns()))
 }
 
-/// Keeps `statement`, which was prepared of the text of `execution` as it is, if that text comes again.
+/// Caches `statement`, prepared from the unchanged text of `execution`, if that text was seen before.
 pub(crate) fn keep_if_it_comes_again(session: &Session, execution: &Execution, statement: &Statement) {
     let fingerprint = may_keep(execution).then(|| execution.exact());
     if let Some(fingerprint) = fingerprint.filter(|fingerprint| session.recent_texts().came_before(fingerprint)) {
@@ -135,7 +135,7 @@ pub(crate) fn keep_if_it_comes_again(session: &Session, execution: &Execution, s
     }
 }
 
-/// What is told of tables goes by their numbers, which a kept statement may have from tables that are gone.
+/// Descriptions refer to tables by OID, and a cached statement may contain OIDs of tables that no longer exist.
 fn may_keep(execution: &Execution) -> bool {
     execution.may_autocommit() && execution.admission.reusable && !execution.options.describes
 }

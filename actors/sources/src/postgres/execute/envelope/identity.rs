@@ -1,12 +1,11 @@
-//! The caller's identity at the source: the role and the claims that a transaction takes on in its
-//! first round trip. Which statements could shake them off is in `walls`. Who has which role is decided in
+//! The caller's identity at the source: the role and the claims that a transaction assumes in its first round trip.
+//! Statements that could undo this are refused in `walls`. Which caller has which role is decided in
 //! `core/caller/identity.rs`.
 //!
-//! The role is taken on for the transaction (`set_config('role', …, true)` is `SET LOCAL ROLE` with
-//! its value bound), so that it ends with it, however it ends. Should the transaction itself not
-//! come about, what was sent behind it fails its caller all the same, and the session's default of
-//! `READ ONLY` keeps it from writing. Only a CALL without a transaction around it, whose procedure
-//! may commit, takes the role on for the session, which gives it back before the next caller.
+//! The role is set for the transaction (`set_config('role', …, true)` is `SET LOCAL ROLE` with its value bound), so
+//! that it ends with the transaction, however that ends. If the transaction cannot be started, the statements after
+//! it fail, and the session's default of `READ ONLY` prevents writes. Only a CALL without a transaction, whose
+//! procedure may commit, sets the role for the session, which resets it before the next caller.
 
 use tokio_postgres::types::{ToSql, Type};
 
@@ -25,19 +24,19 @@ pub(crate) async fn assume(
     let values = identity.settings().iter().chain([&identity.role]);
     let values: Vec<(&(dyn ToSql + Sync), Type)> =
         values.map(|value| (value as &(dyn ToSql + Sync), Type::TEXT)).collect();
-    // Who signed in as the role has it already, and takes on the claims alone.
+    // A session that logged in as the role only needs the claims.
     let values = if session.is_login() { &values[..SETTINGS.len()] } else { &values[..] };
     let taken = session.query_typed(&statement(mode, session.is_login()), values).await;
     taken.map(drop).inspect_err(|error| {
-        // There is no such role, or it is not the connection's to take on. Anything else, such as the
-        // end of the session, is told as what it is.
+        // The role does not exist, or the connection may not assume it. Any other error, such as the end of the
+        // session, is reported as it is.
         if error.code().is_some_and(|code| matches!(code.code(), "22023" | "42501" | "42704")) {
             identity.refuse();
         }
     })
 }
 
-/// One statement for all settings; the role comes last, unless the session has it.
+/// Returns one statement for all settings; the role comes last, unless the session has it already.
 fn statement(mode: TransactionMode, login: bool) -> String {
     let local = mode != TransactionMode::Unattended;
     let names = SETTINGS.iter().chain(["role"].iter().filter(|_| !login)).zip(1..);
@@ -46,7 +45,7 @@ fn statement(mode: TransactionMode, login: bool) -> String {
     format!("SELECT {}", set.join(", "))
 }
 
-/// What callers are told whose role could not be taken on.
+/// Returns the error for a caller whose role could not be assumed.
 pub(crate) fn refused(identity: &Identity, error: &tokio_postgres::Error) -> Error {
     let said = error.as_db_error().map_or_else(String::new, |error| error.message().to_owned());
     Error::new(Kind::Forbidden, format!("this caller's role {:?} cannot be taken on in the database", identity.role))

@@ -1,4 +1,4 @@
-//! What stands around a statement: its transaction, or none, and who it runs as.
+//! What surrounds a statement: its transaction, if any, and the role that it runs as.
 
 pub(crate) mod autocommit;
 pub(crate) mod identity;

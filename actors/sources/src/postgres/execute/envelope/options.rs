@@ -1,4 +1,4 @@
-//! What the transaction around a statement is, and where the statement stands in it.
+//! The kind of a statement's transaction, and the statement's position in it.
 
 use crate::Access;
 
@@ -7,9 +7,9 @@ use crate::Access;
 pub(crate) enum TransactionMode {
     ReadOnly,
     ReadWrite,
-    /// Writes, and is undone at its end whatever comes of it.
+    /// Writes, and is always rolled back.
     DryRun,
-    /// A CALL that may write has no transaction around it: the procedure may commit by itself.
+    /// A CALL that may write runs without a transaction: the procedure may commit.
     Unattended,
 }
 
@@ -19,14 +19,14 @@ pub(crate) struct ExecOptions {
     pub(crate) access: Access,
     /// Whether everything is undone at the end.
     pub(crate) dry_run: bool,
-    /// Whether it is told which columns of which tables the results' columns are.
+    /// Whether the caller is told which tables the results' columns originate from.
     pub(crate) describes: bool,
     /// Whether its rows are a plan that the service alone reads.
     pub(crate) estimates: bool,
 }
 
 impl ExecOptions {
-    /// What the transaction is.
+    /// Returns the kind of the transaction.
     pub(crate) const fn mode(self) -> TransactionMode {
         match (self.access, self.dry_run) {
             (Access::ReadOnly, _) => TransactionMode::ReadOnly,
@@ -36,12 +36,12 @@ impl ExecOptions {
     }
 }
 
-/// Where a statement stands in its transaction.
+/// The position of a statement in its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TransactionPosition {
-    /// Nothing was run before it.
+    /// It is the first one.
     pub(crate) begins: bool,
-    /// Nothing comes after it.
+    /// It is the last one.
     pub(crate) ends: bool,
     /// Its session is a pooler's, and the server's is another in the next transaction.
     pub(crate) pooled: bool,

@@ -1,5 +1,4 @@
-//! What stands around a statement: how its transaction begins, where names are looked for in it,
-//! and how it ends.
+//! The transaction around a statement: how it begins, where names are looked up in it, and how it ends.
 
 use std::sync::Arc;
 
@@ -16,9 +15,9 @@ use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::postgres::session::setup::settings;
 
-/// What goes in front of a statement that is not the first of its transaction. What fails while it
-/// is prepared can be taken back without what was done before. A statement before it may have called
-/// `set_config`: where a text ends is not for callers to change, since we read the statement too.
+/// Returns the text before a statement that is not the first of its transaction. A failure to prepare it can be
+/// undone without what was done before. An earlier statement may have called `set_config`: callers must not change
+/// where a literal ends, since statements are also parsed here.
 pub(crate) fn continuing(context: &CallContext) -> String {
     format!(
         "SET LOCAL statement_timeout = {}; SET LOCAL standard_conforming_strings = on; SAVEPOINT portico_preparing",
@@ -26,15 +25,15 @@ pub(crate) fn continuing(context: &CallContext) -> String {
     )
 }
 
-/// Goes with the run of a statement that was prepared behind [`continuing`].
+/// Sent with a statement that was prepared after [`continuing`].
 pub(crate) const PREPARED: &str = "RELEASE SAVEPOINT portico_preparing";
 const NOT_PREPARED: &str = "ROLLBACK TO SAVEPOINT portico_preparing; RELEASE SAVEPOINT portico_preparing";
 
-/// What a fresh session is told of how values are written and texts are read (`session/setup.rs`), for one
-/// transaction: behind a pooler there is no session to tell.
+/// The settings of a fresh session for the form of values and texts (`session/setup.rs`), for one transaction:
+/// behind a pooler there is no session to set up.
 const SETTINGS: &str = concat!("; ", settings!("SET LOCAL"));
 
-/// What goes in front of the first statement of a transaction; `pooled` where its session is a pooler's.
+/// Returns the text before the first statement of a transaction; `pooled` if its session is a pooler's.
 pub(crate) fn beginning(mode: TransactionMode, context: &CallContext, pooled: bool) -> String {
     let milliseconds = context.milliseconds();
     let settings = if pooled { SETTINGS } else { "" };
@@ -58,7 +57,7 @@ pub(crate) fn ending(
 ) -> TransactionEnd {
     match mode {
         _ if !position.ends => held(session, mode, position),
-        // Types are looked up, and statements closed, while the server's session is still the one.
+        // Types are looked up, and statements closed, while the server session is still the same.
         _ if session.pooled => held(session, mode, position),
         TransactionMode::ReadWrite if holds_rows => held(session, mode, position),
         _ => TransactionEnd::Sent(maybe_done(closing(session, mode))),
@@ -81,7 +80,7 @@ pub(crate) fn closing(session: &Arc<Session>, mode: TransactionMode) -> BoxFutur
         TransactionMode::DryRun => {
             let session = Arc::clone(session);
             async move {
-                // What a commit would have refused is refused here.
+                // What a commit would refuse must be refused here as well.
                 let checked = session.batch_execute("SET CONSTRAINTS ALL IMMEDIATE");
                 if session.pooled {
                     // Behind ROLLBACK it would be another session of the server.
@@ -109,7 +108,7 @@ fn close(session: &Arc<Session>, word: Option<&'static str>) -> BoxFuture<'stati
             }
             Some(_) if session.pooled => EndOutcome { outcome: Ok(()), clean: session.after_reading().await },
             Some(word) => {
-                // In two messages: where COMMIT fails, what follows it in one message is not run.
+                // In two messages: if COMMIT fails, the rest of its message is not run.
                 let (outcome, clean) = join(session.batch_execute(word), session.after_writing()).await;
                 EndOutcome { outcome, clean }
             }
@@ -118,17 +117,17 @@ fn close(session: &Arc<Session>, word: Option<&'static str>) -> BoxFuture<'stati
     .boxed()
 }
 
-/// Ends a transaction of which nothing stays.
+/// Rolls a transaction back.
 pub(crate) fn undoing(session: &Arc<Session>, mode: TransactionMode) -> BoxFuture<'static, EndOutcome> {
     close(session, Some("ROLLBACK").filter(|_| mode != TransactionMode::ReadOnly))
 }
 
-/// Takes back what was done to prepare a statement, so that it can be prepared in another way.
+/// Undoes an attempt to prepare a statement, so that it can be prepared in another way.
 pub(crate) async fn step_back(session: &Session, mode: TransactionMode, position: TransactionPosition) {
     if position.begins {
         undo(session, mode).await;
     } else {
-        // Should it fail, so does what comes next.
+        // If it fails, the next statement fails too.
         let _ = session.batch_execute(NOT_PREPARED).await;
     }
 }
@@ -138,7 +137,7 @@ pub(crate) async fn give_up(session: &Arc<Session>, mode: TransactionMode, posit
     if position.begins { undo(session, mode).await } else { undoing(session, mode).await.clean }
 }
 
-/// Ends a transaction in which nothing was run yet; whether the session is as good as new.
+/// Ends a transaction in which nothing was run yet. Returns true if the session is clean.
 pub(crate) async fn undo(session: &Session, mode: TransactionMode) -> bool {
     match mode {
         TransactionMode::ReadOnly | TransactionMode::ReadWrite | TransactionMode::DryRun => {
@@ -148,7 +147,7 @@ pub(crate) async fn undo(session: &Session, mode: TransactionMode) -> bool {
     }
 }
 
-/// Puts a schema in front of the search path, or fails where there is none of that name.
+/// Puts a schema in front of the search path; fails if it does not exist.
 pub(crate) async fn search_path(
     session: &Session,
     schema: Option<&str>,
@@ -163,7 +162,7 @@ pub(crate) async fn search_path(
     session.query_typed(text, &[(&schema, Type::TEXT)]).await.map(drop)
 }
 
-/// Begins the transaction, or goes on with it, and prepares `text` in it, the statement of `execution`.
+/// Begins or continues the transaction, and prepares `text` in it, the statement of `execution`.
 pub(crate) async fn begun(
     session: &Session,
     execution: &Execution,

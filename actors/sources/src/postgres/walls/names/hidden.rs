@@ -1,7 +1,7 @@
-//! Names of what is hidden, for three uses: to take them out of what the source says, to judge
-//! statements of which the server tells nothing, and to judge all of them where the server cannot be
-//! asked. Nothing is resolved here: a text that holds such a name, anywhere and in any quotes, is
-//! refused, and a name is admitted only where all that bear it are.
+//! The names of hidden objects, for three uses: to remove them from the source's texts, to check statements that
+//! the server cannot analyse, and to check all statements if the server cannot be asked. Nothing is resolved here:
+//! a text that contains such a name, anywhere and in any quotes, is refused, and a name is admitted only if all
+//! objects of that name are.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -28,9 +28,9 @@ use portico_core::error::{Error, Result};
 const LIFETIME: Duration = Duration::from_secs(30);
 /// Octets of a name; the server cuts longer ones off.
 const NAME: usize = 63;
-/// A shorter name is only taken out of a text where it stands alone.
+/// A shorter name is removed from a text only if it is a whole word.
 const PART: usize = 4;
-/// What stands in the place of a name that was taken out.
+/// The text that replaces a removed name.
 const TAKEN_OUT: &str = "(hidden)";
 /// Operators of the database's own that call these functions.
 const OPERATORS: &str = "SELECT DISTINCT o.oprname::text FROM pg_catalog.pg_operator o \
@@ -40,15 +40,15 @@ const OPERATORS: &str = "SELECT DISTINCT o.oprname::text FROM pg_catalog.pg_oper
 const OWN_RELATIONS: &str = "SELECT c.oid FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND c.relkind <> 't'";
-/// Names of what belongs to a relation or refers to one, and is no relation: statistics, which have names
-/// of their own in a schema, columns, and foreign keys, which are told by the table that has them.
+/// The names of objects that belong to a relation or refer to one, and are not relations: statistics, which have
+/// names of their own in a schema, columns, and foreign keys, which are identified by their table.
 const PARTS: &str = "SELECT s.stxname::text, s.stxrelid, 's' FROM pg_catalog.pg_statistic_ext s \
     UNION ALL SELECT a.attname::text, a.attrelid, 'a' FROM pg_catalog.pg_attribute a \
         WHERE a.attrelid = ANY ($1) AND a.attnum > 0 AND NOT a.attisdropped \
     UNION ALL SELECT c.conname::text, c.confrelid, 'c' FROM pg_catalog.pg_constraint c WHERE c.contype = 'f' \
     UNION ALL SELECT c.conname::text, c.conrelid, 'k' FROM pg_catalog.pg_constraint c WHERE c.conrelid = ANY ($1)";
-/// Which of these names the server's own functions and types bear, or are words of its grammar: whoever writes them means
-/// those.
+/// Returns which of these names are also the server's own functions, types or keywords: a text that contains them
+/// means those.
 const BUILT_IN: &str = "SELECT n FROM pg_catalog.unnest($1::text[]) AS n WHERE n IN (
     SELECT p.proname::text FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
     UNION ALL SELECT t.typname::text FROM pg_catalog.pg_type t WHERE t.typnamespace = 'pg_catalog'::pg_catalog.regnamespace
@@ -62,33 +62,33 @@ const SCHEMAS: &str = "SELECT nspname::text FROM pg_catalog.pg_namespace \
 /// The names of one moment.
 #[derive(Debug, Default)]
 pub(crate) struct HiddenNames {
-    /// Of relations, schemas and routines that callers do not see; without those that something visible has too.
+    /// The names of hidden relations, schemas and routines; without those that something visible has too.
     hidden: HashSet<String>,
-    /// The same with those that something visible has too.
+    /// The same, including those that something visible has too.
     denied: HashSet<String>,
     /// Relations that callers do not see, each with its schema.
     relations: HiddenTables,
-    /// Of columns and constraints of hidden relations, and of foreign keys to them; without those that something visible has too.
-    /// Only the source's own words are held against them.
+    /// The names of columns and constraints of hidden relations, and of foreign keys to them; without those that
+    /// something visible has too. They are looked for only in the source's own texts.
     parts: HashSet<String>,
-    /// Of columns, foreign keys and statistics of what is shown.
+    /// The names of columns, foreign keys and statistics of what is shown.
     shown_parts: HashSet<String>,
     /// The denied ones in small letters: the server folds letters as its locale has it.
     folded: HashSet<String>,
     routines: Arc<Routines>,
 }
 
-/// Names of routines. A caller whose statements are judged makes none, so that they hold longer than the
-/// others.
+/// Names of routines. A caller whose statements are checked cannot create any, so these are cached for longer than
+/// the others.
 #[derive(Debug, Default)]
 pub(crate) struct Routines {
-    /// Of those that are not admitted, in small letters.
+    /// The names of those that are not admitted, in lower case.
     refused: HashSet<String>,
     /// Of these, the ones that callers do not see.
     hidden: HashSet<String>,
-    /// Of somebody's own operators that call one of them.
+    /// The names of user-defined operators that call one of them.
     operators: HashSet<String>,
-    /// Of types of the database's own whose values may name objects, in small letters.
+    /// The names of user-defined types whose values may name objects, in lower case.
     types: HashSet<String>,
 }
 
@@ -98,7 +98,7 @@ impl Routines {
         let naming = NAMING_TYPES.to_vec();
         for row in &ask(client, &all_functions_query(), &[(&naming, Type::OID_ARRAY)]).await? {
             let function = Function::read(row)?;
-            // A name says nothing of the literal that some take.
+            // A name does not show whether the function's required literal is given.
             if function.refusal(guard, exposure).is_none() && !(guard.hides && function.needs_literal()) {
                 continue;
             }
@@ -146,7 +146,8 @@ impl HiddenNames {
         Ok(names)
     }
 
-    /// Reads which relations, parts of them, types and schemas are hidden; the names of those that are shown.
+    /// Reads which relations, parts of them, types and schemas are hidden. Returns the names of those that are
+    /// shown.
     async fn read_exposed(&mut self, client: &Client, exposure: &Exposure) -> Result<HashSet<String>> {
         let mut shown = HashSet::new();
         let rows = ask(client, OWN_RELATIONS, &[]).await?;
@@ -168,7 +169,7 @@ impl HiddenNames {
             match hidden_relations.contains(&get::<Oid>(row, 1)?) {
                 true if kind == "s" => self.denied.insert(name),
                 true => self.parts.insert(name),
-                // A foreign key is told by the table that it leads to.
+                // A foreign key is identified by the table that it refers to.
                 false if kind == "k" => continue,
                 false => self.shown_parts.insert(name),
             };
@@ -190,7 +191,7 @@ impl HiddenNames {
         Ok(shown)
     }
 
-    /// Refuses a text in which anything stands that could name what is hidden or not admitted.
+    /// Refuses a text with any word that could name a hidden object or one that is not admitted.
     pub(crate) fn admit(&self, text: &str, guard: CheckPolicy) -> Result<()> {
         if has_escapes(text) {
             return Err(escapes());
@@ -231,8 +232,8 @@ impl HiddenNames {
         Ok(())
     }
 
-    /// Whether `word`, as it stands in a text, may be the name of something hidden; with `alone` only
-    /// where nothing bears the name that is shown.
+    /// Returns true if `word`, as written in a text, may be the name of a hidden object; with `alone` only if no
+    /// visible object has the name.
     pub(crate) fn is_one(&self, word: &str, alone: bool) -> bool {
         let folded = word.to_lowercase();
         // An array's type has its element's name behind an underscore.
@@ -242,7 +243,7 @@ impl HiddenNames {
             .any(|form| if alone { self.hidden.contains(form) } else { self.folded.contains(form) })
     }
 
-    /// The names that are no words, and so stand in quotes.
+    /// Returns the names that are not words, and so are always quoted.
     pub(crate) fn odd(&self, alone: bool) -> impl Iterator<Item = &str> {
         let names = if alone { &self.hidden } else { &self.denied };
         names.iter().map(String::as_str).filter(|name| !is_word(name))
@@ -253,12 +254,12 @@ impl HiddenNames {
         self.relations.contains(relation)
     }
 
-    /// Whether a column, foreign key or statistics of what is shown are called so.
+    /// Returns true if a column, foreign key or statistics object of what is shown has this name.
     pub(crate) fn is_shown_part(&self, word: &str) -> bool {
         self.shown_parts.contains(word) || self.shown_parts.contains(&word.to_lowercase())
     }
 
-    /// The text without the names of what is hidden.
+    /// Returns the text without the names of hidden objects.
     pub(crate) fn without<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut places: Vec<Range<usize>> =
             words_at(text).filter(|(_, word)| self.is_hidden(word)).map(|(at, word)| at..at + word.len()).collect();
@@ -281,7 +282,7 @@ impl HiddenNames {
         Cow::Owned(out)
     }
 
-    /// A word that is a hidden thing's name, or was made of one, as those of indexes and constraints are.
+    /// Returns true for a word that is a hidden name, or derived from one, as names of indexes and constraints are.
     fn is_hidden(&self, word: &str) -> bool {
         self.hidden.contains(word)
             || self.parts.contains(word)
@@ -294,7 +295,7 @@ pub(crate) fn has_escapes(text: &str) -> bool {
     text.to_ascii_lowercase().contains("u&")
 }
 
-/// The refusal of a text that is only read where it has no escapes.
+/// Returns the refusal of a text with escapes, which is not read.
 pub(crate) fn escapes() -> Error {
     Error::invalid("query: write names without U& escapes on this connection").judged()
 }
@@ -317,7 +318,7 @@ pub(crate) fn words_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut next = 0;
     let words = text.split(|each: char| !in_word(each)).map(move |word| {
         let at = next;
-        // What is between words is ASCII.
+        // Everything between words is ASCII.
         next += word.len() + 1;
         (at, word)
     });

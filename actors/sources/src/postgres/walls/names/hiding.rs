@@ -1,5 +1,5 @@
-//! What the source says on a connection that hides something, without the names of what is hidden: its
-//! failures, and results that are its own words about a statement.
+//! Removes hidden names from what the source says: from its errors, and from results that are its own words about a
+//! statement.
 
 use std::sync::Arc;
 
@@ -20,20 +20,20 @@ const CHECK_OPTION: &str = "44000";
 /// `insufficient_privilege`.
 const NO_RIGHT: &str = "42501";
 
-/// How rows are told that are the server's own words about a statement.
+/// How rows with the server's own words about a statement are filtered.
 #[derive(Clone)]
 pub(crate) enum HidingMode {
-    /// Without the names of what is hidden.
+    /// Hidden names are removed.
     Without(Arc<HiddenNames>),
     /// A plan without the constraints that its triggers are for.
     Plan,
-    /// Of a plan only the kinds of its nodes, and what they cost.
+    /// Of a plan only the kinds of its nodes and their costs are kept.
     Nodes,
     /// The same of a plan as JSON.
     Costs,
 }
 
-/// `results` as they are told.
+/// Filters `results`.
 pub(crate) fn hide_names(results: Results, telling: HidingMode) -> Results {
     let (writes, dry_run) = (results.writes, results.dry_run);
     let mut begun = false;
@@ -55,17 +55,17 @@ pub(crate) fn hide_names(results: Results, telling: HidingMode) -> Results {
         }
         part => Ok(part),
     });
-    // A batch without rows is none.
+    // A batch must not be empty.
     let parts = parts.filter(|part| std::future::ready(!matches!(part, Ok(Part::Rows(batch)) if batch.rows() == 0)));
     let mut told = Results::new(writes, parts);
     told.dry_run = dry_run;
     told
 }
 
-/// Lines of a plan that tell of a node, or of time: others hold conditions and columns.
+/// Lines of a plan about a node or about time: others contain conditions and columns.
 const NODES: [&str; 3] = ["->", "Planning Time: ", "Execution Time: "];
-/// How the line begins in each format behind which its triggers are: their names and times tell of hidden tables that
-/// refer to this one.
+/// The start of the line, in each format, after which the triggers follow: their names and times reveal hidden
+/// tables that refer to this one.
 const TRIGGERS: [&str; 3] = ["\"Triggers\"", "<Triggers>", "Triggers:"];
 
 /// Whether a line of a plan begins so.
@@ -89,7 +89,7 @@ fn plan(text: &str) -> String {
     text.lines().filter(is_told).collect::<Vec<_>>().join("\n")
 }
 
-/// Members of a plan's nodes that tell nothing of what these are of.
+/// Members of a plan's nodes that do not reveal the objects they are about.
 const COSTS: [&str; 5] = ["Plan", "Plans", "Node Type", "Total Cost", "Plan Rows"];
 
 /// A plan as JSON with these members alone.
@@ -112,7 +112,7 @@ fn costs(text: &str) -> String {
     plan.to_string()
 }
 
-/// A line of a plan without what its node is of: `->  Index Scan using i on t a  (cost=…)`.
+/// Removes the object from a plan's node: `->  Index Scan using i on t a  (cost=…)`.
 fn node(line: &str) -> String {
     let (node, cost) = line.find("  (").map_or((line, ""), |at| line.split_at(at));
     let of = [" using ", " on "].iter().filter_map(|word| node.find(word)).min();
@@ -123,7 +123,7 @@ fn node(line: &str) -> String {
 struct HidingBatch {
     batch: Box<dyn Batch>,
     telling: HidingMode,
-    /// Those that are told.
+    /// The rows that are kept.
     rows: Vec<usize>,
 }
 
@@ -149,18 +149,18 @@ impl Batch for HidingBatch {
     }
 }
 
-/// The failure without the server's hints, which name what is near, and without hidden names.
+/// Returns the error without the server's hints, which suggest similar names, and without hidden names.
 ///
-/// Values that it repeats are left as they are, and so are the caller's own words: to take a name out of them would tell
-/// that something hidden is called so.
+/// Values that it repeats are kept, and so are the caller's own words: to remove a name from them would reveal that
+/// a hidden object has it.
 pub(crate) fn bare(error: Error, names: &HiddenNames) -> Error {
     let whole = |words: &str| names.without(words).into_owned();
     let site = error.get_site().cloned().unwrap_or_default();
     let sqlstate = error.get_sqlstate().unwrap_or_default().to_owned();
     match sqlstate.as_str() {
-        // It is told like the routine's result.
+        // It is passed on like the routine's result.
         _ if site.raised => stripped(error, str::to_owned, str::to_owned),
-        // Its row is nobody's to see, and so are its columns and constraints.
+        // The row must not be visible, and neither its columns and constraints.
         sqlstate if site.relation.as_ref().is_some_and(|relation| names.hides(relation)) => {
             Error::new(error.kind, "a constraint of a table that is not shown is violated").sqlstate(sqlstate).judged()
         }
@@ -176,7 +176,7 @@ pub(crate) fn bare(error: Error, names: &HiddenNames) -> Error {
         }
         // The row may be one of a table behind the view.
         CHECK_OPTION => stripped(error, |words| without_quoted(words, names), |_| String::new()),
-        // What is wrong with a statement itself is told in its own words; of rights the server names what they are of.
+        // Errors about the statement itself keep their words; errors about privileges name the object.
         sqlstate if sqlstate.starts_with("42") && sqlstate != NO_RIGHT && !site.within => {
             stripped(error, str::to_owned, str::to_owned)
         }
@@ -184,8 +184,8 @@ pub(crate) fn bare(error: Error, names: &HiddenNames) -> Error {
     }
 }
 
-/// The words without hidden names in quotes; without any, where the server's language has other quotes or a name has
-/// quotes of its own.
+/// Removes hidden names in quotes. Removes all hidden names if the server's language has other quotes or a name
+/// contains quotes.
 fn without_quoted(words: &str, names: &HiddenNames) -> String {
     if !words.contains('"') || names.odd(true).any(|name| name.contains('"') && words.contains(name)) {
         return names.without(words).into_owned();
@@ -205,8 +205,8 @@ fn without_keys(detail: &str, has_key: bool, names: &HiddenNames) -> String {
     format!("{head}({}{values}{}", names.without(columns), without_quoted(tail, names))
 }
 
-/// The failure without hints, where it repeats the caller's own words and nothing else. What these are
-/// called that are hidden is no matter then: to take it out would tell which words are hidden names.
+/// Returns the error without hints, if it repeats only the caller's own words. Hidden names are then kept: removing
+/// them would reveal which words are hidden names.
 pub(crate) fn uttered(error: Error) -> Error {
     match error.get_sqlstate() {
         Some("3F000" | "42601" | "42702" | "42703" | "42704" | "42883" | "42P01" | "42P02") => {
@@ -219,7 +219,7 @@ pub(crate) fn uttered(error: Error) -> Error {
 /// The failure without hints that are near, its words as `without` leaves them. A detail that `of_detail` would change is
 /// left out.
 fn stripped(error: Error, without: impl Fn(&str) -> String, of_detail: impl Fn(&str) -> String) -> Error {
-    // It repeats words of the message alone; what is near is looked for among what the caller sees.
+    // It repeats only words of the message; similar names are searched among those that the caller sees.
     let missing = error.get_missing().filter(|missing| missing.renamed(&without) == **missing);
     let near = matches!(error.get_sqlstate(), Some("42P01" | "42703" | "42883"));
     Error::new(error.kind, without(&error.message))
@@ -233,7 +233,7 @@ fn stripped(error: Error, without: impl Fn(&str) -> String, of_detail: impl Fn(&
         .with(error.get_hint().filter(|hint| !near && without(hint) == **hint), Error::hint)
 }
 
-/// A failure of which nothing can be told, since it is not known what is hidden.
+/// Returns an error without any details, since it is not known what is hidden.
 pub(crate) fn withheld(error: &Error) -> Error {
     Error::new(error.kind, "the source refused the statement").judged().with(error.get_sqlstate(), Error::sqlstate)
 }

@@ -1,5 +1,5 @@
-//! Other names in the place of those of what is hidden. What the source says of a statement with these
-//! is what it says where nothing of the hidden names exists: so both are told in the same words.
+//! Replaces hidden names by random ones. The source's error for a statement with these is its error for names that
+//! do not exist: so hidden and missing objects are reported in the same words.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -8,10 +8,10 @@ use crate::postgres::walls::names::hidden::{HiddenNames, begin, in_word, words_a
 use portico_core::error::Error;
 use portico_sql::Edit;
 
-/// Octets of a name that the source tells.
+/// The length in bytes of a name in the source's errors.
 const NAME: usize = 63;
-/// Nobody can know it, and so nobody can make something that bears such a name. In capitals it stands
-/// in a text as it is; where the source folds it, it is told in small letters.
+/// A random name that cannot be guessed, so that no object can be created under it. Upper case keeps it a single
+/// word; where the source folds it, it appears in lower case.
 static UNHEARD: LazyLock<String> = LazyLock::new(|| format!("Q{:016X}N", RandomState::new().hash_one(0)));
 
 /// Which names to look for.
@@ -19,11 +19,11 @@ static UNHEARD: LazyLock<String> = LazyLock::new(|| format!("Q{:016X}N", RandomS
 pub(crate) enum NameSet {
     /// Hidden names that nothing visible has.
     Hidden,
-    /// All hidden names, also those that something visible has.
+    /// All hidden names, including those that something visible has too.
     Denied,
 }
 
-/// The places of a text where names of what is hidden stand, and what is put there.
+/// The positions of hidden names in a text, and their replacements.
 #[derive(Debug)]
 pub(crate) struct NameMask {
     /// Each with the name as it is written in the text.
@@ -31,9 +31,9 @@ pub(crate) struct NameMask {
 }
 
 impl NameMask {
-    /// The mask of `text`; `None` where no such name stands in it.
+    /// Makes the mask of `text`; `None` if it contains no such name.
     pub(crate) fn new(text: &str, names: &HiddenNames, which: NameSet) -> Option<Self> {
-        // Of a longer word only what the source reads: behind it may stand the end of a dollar quote.
+        // Only as much of a longer word as the source reads: the end of a dollar quote may follow.
         let mut found: Vec<(usize, String)> = words_at(text)
             .filter(|(_, word)| names.is_one(word, which == NameSet::Hidden))
             .map(|(at, word)| (at, begin(word, NAME).to_owned()))
@@ -56,7 +56,7 @@ impl NameMask {
         (!mask.is_empty()).then_some(mask)
     }
 
-    /// A name that nothing bears, for one that is written so: the same for each place where the source reads the same name.
+    /// Returns a name that does not exist, for a name as written: the same wherever the source reads the same name.
     fn unheard(&self, written: &str, is_quoted: bool, goes_on: bool) -> String {
         // Capitals count in quotes.
         let is_folded = !is_quoted || written.chars().all(|each| !each.is_uppercase());
@@ -67,7 +67,7 @@ impl NameMask {
         if is_quoted && is_folded { name.to_ascii_lowercase() } else { name }
     }
 
-    /// What is put in the place of the names.
+    /// Returns the replacements.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         self.found.iter().map(|(edit, _)| edit.clone()).collect()
     }
@@ -112,7 +112,7 @@ impl NameMask {
     }
 }
 
-/// A name that nothing bears. Where its word goes on, it is so long that the source cuts the rest off.
+/// Returns a name that does not exist. If its word continues, it is so long that the source cuts off the rest.
 fn unheard(number: usize, goes_on: bool) -> String {
     let name = format!("{}{number}Z", UNHEARD.as_str());
     if goes_on { format!("{name:Z<NAME$}") } else { name }

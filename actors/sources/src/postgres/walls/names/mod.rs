@@ -1,4 +1,4 @@
-//! The names of what is hidden, and how they are kept out of texts.
+//! The names of hidden objects, and how they are kept out of texts.
 
 pub(crate) mod hidden;
 pub(crate) mod hiding;
