@@ -19,6 +19,8 @@ const FIXED: usize = 8;
 pub struct Values {
     label: String,
     column: Box<dyn Column>,
+    /// Rows so far, in all batches.
+    rows: u64,
 }
 
 /// Builds the arrays of one column.
@@ -137,7 +139,7 @@ impl Values {
     /// Makes the column `label` of type `type_`. `spell` writes a value that is not text, if the column is of text;
     /// without it such a value does not fit.
     pub fn new(type_: &ArrowType, label: &str, spell: Option<FormatText>) -> Self {
-        Self { label: label.to_owned(), column: column(type_, spell) }
+        Self { label: label.to_owned(), column: column(type_, spell), rows: 0 }
     }
 
     /// Appends one value. Returns its approximate size in bytes.
@@ -145,12 +147,13 @@ impl Values {
     /// # Errors
     /// [`Kind::Rejected`] for a value that does not fit the column's type.
     pub fn push(&mut self, cell: &Cell<'_>) -> Result<usize> {
+        self.rows += 1;
         match self.column.append(cell) {
             Some(_) if *cell == Cell::Null => Ok(1),
             Some(octets) => Ok(octets),
             None => Err(Error::new(
                 Kind::Rejected,
-                format!("column {:?} holds a value that its Arrow type has no room for", self.label),
+                format!("column {:?} holds a value in row {} that its Arrow type has no room for", self.label, self.rows),
             )
             .hint("cast this column to text")),
         }

@@ -265,7 +265,6 @@ async fn failures_speak_of_the_statement_and_not_of_the_engine() {
         ),
         (format!("SELEC t.id {from}"), "42601", "no statement begins with SELEC", "did you mean SELECT?"),
         (format!("SELECT t.id {from} FOR UPDATE"), "", "FOR UPDATE", "address one connection"),
-        (format!("```sql\nSELECT t.id {from}\n```"), "", "", "without the fence"),
     ] {
         let (status, document) = app.query(json!({"query": query})).await;
         let error = &document["error"];
