@@ -26,7 +26,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use uuid::Uuid;
 
 use crate::audit::Audit;
-use crate::client_document::Documents;
+use crate::client_metadata::Documents;
 use crate::config::{Config, Connection, Server};
 use crate::federation::Federation;
 use crate::mcp::connection::ConnectionFeatures;
@@ -38,7 +38,7 @@ use crate::net::tls::Certificates;
 use crate::net::validity::{self, Validity};
 use crate::observe::Metrics;
 use crate::observe::traces::Traces;
-use crate::peers;
+use crate::peer_events;
 use crate::workspace::{self, Configured, Reachable};
 use portico_actors::shares::{Allowance, Share, ShareExceeded, ShareLimits, Shares};
 
@@ -156,10 +156,10 @@ impl App {
         let traces = Traces::start(&config.telemetry, &metrics)?;
         let certificates = config.server.tls.as_ref().map(Certificates::new).transpose().map_err(Error::internal)?;
         look_at_certificate(&metrics, &config.server);
-        let telling = peers::telling(auth.clone(), Arc::clone(&observer));
+        let telling = peer_events::telling(auth.clone(), Arc::clone(&observer));
         let directory = Directory::start(connections, Intensity::default(), telling);
         let draining = CancellationToken::new();
-        tokio::spawn(peers::follow(auth.peer_messages(), directory.clone(), draining.clone()));
+        tokio::spawn(peer_events::follow(auth.peer_messages(), directory.clone(), draining.clone()));
         Ok(Arc::new(Self {
             tasks: Tasks::new(config.server.tasks.clone()),
             state_signer: StateSigner::new(auth.shared_secret(), config.tokens.clock_skew),

@@ -28,27 +28,27 @@
 //! write, and notices that a client has left only when it writes: a statement that is silent for a minute would run
 //! for a minute for no one. The stream sees every byte, and its requests check the same descriptor.
 
+mod anonymous_quota;
 pub mod app;
 pub mod audit;
 pub mod cli;
-pub mod client_document;
-mod clients;
-pub mod condition;
+pub mod client_metadata;
+mod client_setup;
 pub mod config;
 pub mod encode;
 pub mod federation;
 pub mod fields;
+pub mod health;
 mod http;
 pub mod mcp;
 pub mod net;
 pub mod observe;
-mod peers;
+mod peer_events;
 mod redaction;
 pub mod reload;
 mod routing;
 pub mod sample;
 pub mod stdio;
-mod strangers;
 pub mod tools;
 pub mod workspace;
 

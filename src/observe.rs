@@ -22,7 +22,7 @@ use portico_actors::finding::{Finding, FindingSeverity};
 
 pub use metrics::{Metrics, Traffic};
 
-use crate::strangers::Strangers;
+use crate::anonymous_quota::Strangers;
 
 /// The log of a running service: a line for each request of strangers as long as there is room, and a count of the
 /// others. At the level debug each has its line.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
 use super::record::Record;
-use crate::strangers::Strangers;
+use crate::anonymous_quota::Strangers;
 
 /// How long a request may wait for its place, and the end of its answer for its record.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);

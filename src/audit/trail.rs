@@ -20,8 +20,8 @@ use super::record::{AuditEvent, Record};
 use super::sinks::{File, Sinks};
 use super::statement::StatementRecord;
 use super::writer;
+use crate::anonymous_quota::Strangers;
 use crate::config::{AuditSettings, OnFailure};
-use crate::strangers::Strangers;
 
 /// How long the end of the service may wait for the last records.
 const LAST_CALL: Duration = Duration::from_secs(5);

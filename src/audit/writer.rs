@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 use super::queue::{Message, Shared};
 use super::record::{AuditEvent, Record};
 use super::sinks::Sinks;
+use crate::anonymous_quota::SUM_AT_MOST;
 use crate::config::OnFailure;
-use crate::strangers::SUM_AT_MOST;
 
 /// Records that are written at once, at most.
 const AT_ONCE: usize = 256;

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::cli::common::{Common, Failure, command as again};
 use crate::cli::manage::connection::{find, has_password, tried};
 use crate::cli::running::serve_database::{ADMINISTRATOR, first_token, form};
-use crate::clients::client::Client;
+use crate::client_setup::client::Client;
 use crate::config::{Config, Database, Problems, lookup};
 
 #[derive(Args, Debug)]

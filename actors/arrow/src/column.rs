@@ -153,7 +153,10 @@ impl Values {
             Some(octets) => Ok(octets),
             None => Err(Error::new(
                 Kind::Rejected,
-                format!("column {:?} holds a value in row {} that its Arrow type has no room for", self.label, self.rows),
+                format!(
+                    "column {:?} holds a value in row {} that its Arrow type has no room for",
+                    self.label, self.rows
+                ),
             )
             .hint("cast this column to text")),
         }

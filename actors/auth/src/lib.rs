@@ -45,4 +45,4 @@ pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 pub use self::settings::{AuthSettings, TOKEN_LIFETIME};
 pub use self::supervisor::{Auth, Reconfigure};
 pub use self::sync::peers::{PeerMessage, PeerMessages};
-pub use self::verify::authenticate::Authenticate;
+pub use self::verify::request::Authenticate;

@@ -18,10 +18,10 @@ use crate::settings::AuthSettings;
 use crate::sync::announce::AnnounceCatalog;
 use crate::sync::lookup::SyncStore;
 use crate::sync::peers::PeerMessages;
-use crate::verify::authenticate::{self, Authenticate, CredentialKey, VerifyCredential};
 use crate::verify::cache::VerifiedCache;
 use crate::verify::in_flight::InFlight;
 use crate::verify::pending::PendingRequests;
+use crate::verify::request::{self, Authenticate, CredentialKey, VerifyCredential};
 use portico_core::backoff::Backoff;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::event::Event;
@@ -70,7 +70,7 @@ impl Auth {
     /// [`Kind::Unauthenticated`], [`Kind::Forbidden`] and the rate limit for guesses; [`Kind::Unavailable`] if it
     /// cannot be decided at the moment.
     pub async fn authenticate(&self, asked: Authenticate) -> Result<Arc<Principal>> {
-        let key = authenticate::key(&asked);
+        let key = request::key(&asked);
         match self.cache.get(&key) {
             Some(by) => Ok(by),
             // It is seldom gone, and must not make every call larger.

@@ -16,7 +16,7 @@ mod parsed;
 mod rewrite;
 mod scans;
 mod statement;
-mod within;
+mod workspace_rewrite;
 
 #[cfg(test)]
 mod tests;
@@ -42,4 +42,4 @@ pub use self::scans::repeated::{ParameterPlace, parameter_places};
 pub use self::scans::statement_form::{StatementForm, statement_form};
 pub use self::statement::{Addressed, Statement, addressed, catalogs, statements, statements_over_connections};
 pub use self::statement::{is_open, with_values};
-pub use self::within::{InWorkspace, Renamed, statements_within, written};
+pub use self::workspace_rewrite::{InWorkspace, Renamed, statements_within, written};

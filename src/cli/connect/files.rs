@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use crate::clients::client::Client;
+use crate::client_setup::client::Client;
 
 /// Returns the client's own user-wide file; `None` if it has none, or the home folder is unknown.
 pub(super) fn own_file(client: Client) -> Option<PathBuf> {

@@ -14,8 +14,8 @@ use serde_json::Value;
 use toml_edit::DocumentMut;
 
 use crate::cli::common::Failure;
-use crate::clients::mcp_server::McpServer;
-use crate::clients::setup::{self, Entry, File};
+use crate::client_setup::mcp_server::McpServer;
+use crate::client_setup::setup::{self, Entry, File};
 
 /// A file with the entry in it, which is still to be written.
 pub(super) struct Merged {

@@ -23,10 +23,10 @@ use self::merge::Merged;
 use self::target::Named;
 use crate::cli::common::{Common, Failure, StoreUse, connections, existing_store, open_store, program, read_config};
 use crate::cli::output::{print_json, say};
-use crate::clients::client::Client;
-use crate::clients::mcp_server::{McpServer, ServerTarget};
-use crate::clients::setup::{ClientAuth, ClientSetup};
-use crate::clients::setups;
+use crate::client_setup::client::Client;
+use crate::client_setup::mcp_server::{McpServer, ServerTarget};
+use crate::client_setup::setup::{ClientAuth, ClientSetup};
+use crate::client_setup::setups;
 use crate::config::Config;
 
 /// How long a token is valid that is made for a client.

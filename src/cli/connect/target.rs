@@ -4,7 +4,7 @@ use portico_actors::error::Error;
 use portico_actors::near;
 use url::Url;
 
-use crate::clients::mcp_server::{McpServer, ServerTarget};
+use crate::client_setup::mcp_server::{McpServer, ServerTarget};
 use crate::config::Config;
 
 /// The command line's options for it.

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::credentials::Credentials;
 use crate::cli::common::command as again;
-use crate::clients::client::Client;
-use crate::clients::mcp_server::{McpServer, ServerTarget};
-use crate::clients::setup::ClientAuth;
-use crate::clients::setups;
+use crate::client_setup::client::Client;
+use crate::client_setup::mcp_server::{McpServer, ServerTarget};
+use crate::client_setup::setup::ClientAuth;
+use crate::client_setup::setups;
 
 /// Returns the whole page: at most 25 lines. `program` is this program, and `data_dir` its data folder.
 pub(super) fn page(credentials: &Credentials, program: &Path, data_dir: &Path) -> String {

@@ -16,6 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::control::{Control, ControlRequest, ControlResponse};
 use super::logging::start_log_of_service;
 use super::notify::Notify;
+use crate::anonymous_quota::SUM_AT_MOST;
 use crate::app::App;
 use crate::cli::checks::writable;
 use crate::cli::common::{Common, Failure};
@@ -23,7 +24,6 @@ use crate::config::Config;
 use crate::net::listener::{Listener, Listeners, Made};
 use crate::observe::{Log, queue};
 use crate::reload::ineffective_grants_message;
-use crate::strangers::SUM_AT_MOST;
 
 /// How often the state of the connections is reported to the service manager, if it has changed.
 const STATUS_EVERY: Duration = Duration::from_secs(5);

@@ -21,10 +21,10 @@ use super::serve;
 use crate::cli::common::{Common, Failure, program};
 use crate::cli::folders;
 use crate::cli::manage::recording::recorded;
-use crate::clients::client::Client;
-use crate::clients::mcp_server::{McpServer, ServerTarget};
-use crate::clients::setup::{ClientAuth, ClientSetup};
-use crate::clients::setups;
+use crate::client_setup::client::Client;
+use crate::client_setup::mcp_server::{McpServer, ServerTarget};
+use crate::client_setup::setup::{ClientAuth, ClientSetup};
+use crate::client_setup::setups;
 use crate::config::{Config, Database, Listen, Log, lookup};
 
 /// The first person of a service, with all rights.

@@ -1,7 +1,7 @@
 //! `portico stdio`: MCP on standard input and output, for clients that launch programs.
 
 mod callback;
-mod here;
+mod embedded;
 mod sign_in;
 
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ pub(super) fn run(command: &Stdio) -> Result<(), Failure> {
         };
         let access = if command.read_write { Access::ReadWrite } else { Access::ReadOnly };
         let database = Database { url, name: command.name.as_deref(), access };
-        here::serve(&database, command.query()).await.map(Some)
+        embedded::serve(&database, command.query()).await.map(Some)
     });
     // With the system everything has ended that could still look into the folder.
     ended.map(drop)

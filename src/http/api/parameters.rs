@@ -22,10 +22,10 @@ pub(in crate::http) const NUMBER_SHAPES: [(&str, NumberShape); 2] =
     [("json", NumberShape::Number), ("text", NumberShape::Text)];
 
 /// Reads the parameters of `query` that are `known`, as members of an object, and the workspace if it names one. An
-/// empty one counts as absent, except for the workspace, which decides what names mean.
+/// empty one counts as absent.
 ///
 /// # Errors
-/// The name of an unknown, empty or duplicate parameter.
+/// The name of an unknown or duplicate parameter.
 pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<(Fields, Option<String>)> {
     let mut members = Map::new();
     let mut all = known.to_vec();
@@ -38,9 +38,6 @@ pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<(Fields, Opti
         if members.insert(name.clone().into_owned(), value).is_some() {
             return Err(Error::invalid(format!("{name}: this parameter is given twice")).hint("give it once"));
         }
-    }
-    if members.get(WORKSPACE).is_some_and(Value::is_null) {
-        return Err(Error::invalid("workspace: the name is empty").hint("name a workspace, or leave the parameter out"));
     }
     let workspace = members.remove(WORKSPACE).and_then(|name| name.as_str().map(str::to_owned));
     Ok((Fields::parse(&Value::Object(members).to_string(), "the query string")?, workspace))

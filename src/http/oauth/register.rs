@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::client_document::plain_name;
+use crate::client_metadata::plain_name;
 use crate::http::middleware::body;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::public::fallback;

@@ -14,7 +14,7 @@ use secrecy::ExposeSecret;
 use crate::app::App;
 use crate::http::form::Form;
 use crate::http::pages::browser::Visitor;
-use crate::http::pages::connecting::Connecting;
+use crate::http::pages::connect::Connecting;
 use crate::http::pages::page::{self, State};
 use crate::http::pages::view::{self, OneTimeSecret, View};
 

@@ -9,7 +9,7 @@ use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::{Rights, Scope};
 
 use crate::app::App;
-use crate::client_document::Documents;
+use crate::client_metadata::Documents;
 use crate::http::error;
 use crate::http::form::Form;
 use crate::http::mcp::admission;

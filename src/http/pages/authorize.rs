@@ -3,7 +3,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use crate::client_document::Documents;
+use crate::client_metadata::Documents;
 use crate::http::form::Form;
 use crate::http::pages::authorization_request::again;
 use crate::http::pages::browser::Visitor;

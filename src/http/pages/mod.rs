@@ -6,7 +6,7 @@ mod applications;
 mod authorization_request;
 mod authorize;
 mod browser;
-mod connecting;
+mod connect;
 mod consent;
 pub(in crate::http) mod front;
 mod page;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::condition::STUCK_AFTER;
+use crate::health::STUCK_AFTER;
 use crate::http::error;
 
 /// Whether the process serves.

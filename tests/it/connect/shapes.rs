@@ -1,5 +1,5 @@
 //! What each client documents of its file, as far as our entries go: which members there are, and of what type. The pages
-//! are those that `src/clients/client.rs` names. A member that a page does not name is refused.
+//! are those that `src/client_setup/client.rs` names. A member that a page does not name is refused.
 
 use boon::{Compiler, Schemas};
 use serde_json::{Value, json};

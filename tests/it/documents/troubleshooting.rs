@@ -48,10 +48,10 @@ fn every_code_has_its_row() {
 #[test]
 fn every_fault_of_a_source_has_its_row() {
     let page = page();
-    let faults = text("actors/sources/src/postgres/connect/fault.rs");
+    let faults = text("actors/sources/src/postgres/connect/connect_error.rs");
     let faults = faults.split_once("fn message(self)").unwrap().1.split("fn remedy").next().unwrap();
     let mut messages = literals(faults);
-    let unopened = text("actors/sources/src/sqlite/connect/unopened.rs");
+    let unopened = text("actors/sources/src/sqlite/connect/open_error.rs");
     messages.extend(unopened.split("told(").skip(1).map(|rest| literals(rest)[0].clone()));
     messages.retain(|message| {
         !["the source is unavailable", "the database file cannot be opened or read"].contains(&message.as_str())

@@ -59,7 +59,7 @@ fn each_library_has_its_room() {
     only_in(&sources, "rusqlite", &["actors/sources/src/sqlite/", "actors/auth/src/", "src/sample/"]);
     only_in(&sources, "actix_web", &["src/http/", "src/lib.rs"]);
     only_in(&sources, "askama", &["src/http/pages/", "src/http/public/description/"]);
-    only_in(&sources, "reqwest", &["actors/auth/src/", "src/client_document.rs", "src/stdio/"]);
+    only_in(&sources, "reqwest", &["actors/auth/src/", "src/client_metadata.rs", "src/stdio/"]);
     only_in(&sources, "argon2", &["actors/auth/src/"]);
     only_in(&sources, "datafusion::", &["actors/federation/src/"]);
     only_in(&sources, "arrow_array", &["actors/arrow/src/", "actors/federation/src/", "src/encode/formats/arrow.rs"]);

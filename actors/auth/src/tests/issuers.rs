@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::attacks::{Pair, forge, pair, signed, with, without};
 use super::support::{House, ISSUER, SALES, STOCK, only};
 use crate::keys::key::{Algorithm, NewKey, VerifyingKey};
-use crate::verify::authenticate::VerifyCredential;
+use crate::verify::request::VerifyCredential;
 use crate::{AuthActor, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
 use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope, WorkspaceGrant};
 

@@ -23,7 +23,7 @@ use crate::recording::{AuditContext, AuditRecorder, StoreRecords};
 use crate::records::{NewServiceAccount, NewUser, ServiceAccount};
 use crate::store::{Change, Store, StoreLocation};
 use crate::sync::lookup::SyncStore;
-use crate::verify::authenticate::VerifyCredential;
+use crate::verify::request::VerifyCredential;
 use crate::{
     AccessToken, Auth, AuthActor, AuthSettings, Authenticate, AuthorizationGrant, ClientAuthentication, GrantError,
     TokenRequest, TrustedIssuer,

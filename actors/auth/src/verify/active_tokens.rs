@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use secrecy::SecretString;
 
 use crate::clock::Timestamp;
-use crate::verify::authenticate::CredentialKey;
+use crate::verify::request::CredentialKey;
 use crate::verify::snapshot::Snapshot;
 use portico_core::mutex::lock;
 use portico_core::principal::{Principal, Validity};

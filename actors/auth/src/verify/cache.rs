@@ -11,7 +11,7 @@ use quick_cache::sync::Cache;
 use crate::accounts::Uses;
 use crate::clock::{Clock, Timestamp};
 use crate::secret::Digest;
-use crate::verify::authenticate::CredentialKey;
+use crate::verify::request::CredentialKey;
 use portico_core::principal::Principal;
 
 /// Credentials that are remembered at most.

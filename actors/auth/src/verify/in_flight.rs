@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::OnceCell;
 
 use crate::limits::{ClientAddress, network};
-use crate::verify::authenticate::CredentialKey;
+use crate::verify::request::CredentialKey;
 use portico_core::error::{Error, Result};
 use portico_core::mutex::lock;
 use portico_core::principal::Principal;

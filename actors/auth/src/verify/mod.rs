@@ -2,14 +2,14 @@
 //! verdicts.
 
 pub(crate) mod active_tokens;
-pub(crate) mod authenticate;
-pub(crate) mod authentication;
 pub(crate) mod cache;
+pub(crate) mod decision;
+pub(crate) mod handler;
 pub(crate) mod in_flight;
-pub(crate) mod judging;
 pub(crate) mod jws;
 pub(crate) mod pending;
 pub(crate) mod refusal;
+pub(crate) mod request;
 pub(crate) mod resource;
 pub(crate) mod snapshot;
 pub(crate) mod token;

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
-use crate::functions::delegation::{of_inner, own_signature, same_by};
+use crate::functions::udf_macros::{of_inner, own_signature, same_by};
 use portico_core::error::{Error, Kind};
 
 /// The maximal number of bytes of the texts that one call makes for a batch of rows.

@@ -10,11 +10,11 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
-use crate::functions::delegation::{of_inner, own_signature};
 use crate::functions::numbers::{self, doubles};
 use crate::functions::types::casts::{self, type_of_literal};
 use crate::functions::types::categories::type_name;
 use crate::functions::types::common_type::{Use, alike, answered, is_constant, same};
+use crate::functions::udf_macros::{of_inner, own_signature};
 use portico_core::error::{Error, Kind};
 
 /// Rewrites a CASE so that its values are compared and returned as in PostgreSQL.

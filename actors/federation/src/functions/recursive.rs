@@ -12,9 +12,9 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
-use crate::functions::delegation::own_signature;
 use crate::functions::types::casts::plain_text;
 use crate::functions::types::padded::is_padding;
+use crate::functions::udf_macros::own_signature;
 use crate::plan::comparison::Comparison;
 use portico_core::error::{Error, Kind};
 

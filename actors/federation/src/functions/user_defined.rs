@@ -8,8 +8,8 @@ use datafusion::common::{DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use crate::external_error::external;
-use crate::functions::delegation::{own_signature, same_by};
 use crate::functions::types::categories::no_function;
+use crate::functions::udf_macros::{own_signature, same_by};
 use portico_core::error::{Error, Kind};
 
 /// A function that is not the engine's.

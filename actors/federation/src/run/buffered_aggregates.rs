@@ -17,7 +17,7 @@ use futures_util::{StreamExt, stream};
 
 use crate::functions::allowed::is_ordered_set;
 use crate::run::unary_node::{shown_as, unary_node};
-use crate::run::wrap::Wrap;
+use crate::run::wrapping_rule::Wrap;
 use portico_core::mutex::lock;
 
 /// Has the copies of buffered values counted.

@@ -13,7 +13,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures_util::{TryStreamExt, stream};
 
 use crate::run::unary_node::{shown_as, unary_node};
-use crate::run::wrap::Wrap;
+use crate::run::wrapping_rule::Wrap;
 
 /// Makes nodes that merge several inputs start when they are read.
 pub(crate) const BEGIN_WHEN_READ: Wrap = Wrap {

@@ -11,4 +11,4 @@ pub(crate) mod shared;
 mod unary_node;
 pub(crate) mod unordered;
 pub(crate) mod windows;
-mod wrap;
+mod wrapping_rule;

@@ -21,7 +21,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use crate::failure::{UNSOUND, is_unsound};
 use crate::run::joins::yielding::is_join;
 use crate::run::unary_node::{shown_as, unary_node};
-use crate::run::wrap::Wrap;
+use crate::run::wrapping_rule::Wrap;
 
 /// Hides the properties of the rows of grouping sets and unions. Runs before the rules that rely on them.
 pub(crate) const FORGET_PROPERTIES: Wrap = Wrap {

@@ -16,7 +16,7 @@ use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::run::unary_node::{shown_as, unary_node};
-use crate::run::wrap::Wrap;
+use crate::run::wrapping_rule::Wrap;
 use portico_core::mutex::lock;
 
 /// Has the rows that a window function keeps counted.

@@ -1,8 +1,8 @@
 //! Decides whether `[` quotes a name, as clients of such services write, or opens a subscript, an array or the
-//! bounds of a type. Its position in the grammar decides (`place.rs`), not the white space in front of it.
+//! bounds of a type. Its position in the grammar decides (`grammar_position.rs`), not the white space in front of it.
 
 use super::blank;
-use super::place::{Clause, Context, Opened, Previous, among};
+use super::grammar_position::{Clause, Context, Opened, Previous, among};
 use super::token::{Kind, Token, begins_word, continues_word, identifier};
 use crate::dialect::Dialect;
 use crate::rewrite::Edit;

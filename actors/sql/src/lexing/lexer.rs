@@ -3,7 +3,7 @@
 
 use super::blank::{self, is_space};
 use super::bracket;
-use super::place::Context;
+use super::grammar_position::Context;
 use super::placeholder::{self, ParameterNames};
 use super::token::{Kind, Token, begins_word, continues_word, is_operator};
 use crate::dialect::Dialect;

@@ -2,9 +2,9 @@
 
 pub(crate) mod blank;
 pub(crate) mod bracket;
+pub(crate) mod grammar_position;
 pub(crate) mod guard;
 pub(crate) mod lexer;
-pub(crate) mod place;
 pub(crate) mod placeholder;
 pub(crate) mod split;
 pub(crate) mod token;

@@ -3,7 +3,7 @@
 
 mod files;
 mod finding;
-mod place;
+mod machine;
 mod store;
 
 use std::sync::Arc;
@@ -72,15 +72,15 @@ fn look_without_sources(common: &Common, config: &Config) -> Vec<CheckResult> {
     findings.extend(files::permissions(&common.config, config));
     findings.extend(beside_store(config));
     findings.extend(store::look(config));
-    findings.extend(place::look(config, &common.config));
+    findings.extend(machine::look(config, &common.config));
     findings.extend(sign_in::look(config).into_iter().map(|found| match found.remedy {
         Some(remedy) if found.is_mistake => CheckResult::warning("sign-in", found.message, remedy),
         remedy => {
             CheckResult { remedy: remedy.unwrap_or_default().to_owned(), ..CheckResult::ok("sign-in", found.message) }
         }
     }));
-    findings.push(place::clock(config, &common.config));
-    findings.push(place::descriptors(config));
+    findings.push(machine::clock(config, &common.config));
+    findings.push(machine::descriptors(config));
     findings
 }
 

@@ -10,7 +10,7 @@ use portico_actors::name;
 use portico_actors::principal::Rights;
 
 use super::finding::CheckResult;
-use super::place;
+use super::machine;
 use crate::cli::common::{describe_access, error_words};
 use crate::config::Config;
 
@@ -94,7 +94,7 @@ fn examine(config: &Config) -> Result<Vec<CheckResult>, Error> {
         Some(key) => CheckResult::ok("keys", format!("{} has signed since {}", key.kid, key.created_at)),
     });
     let newest = keys.iter().map(|key| key.created_at).chain(users.iter().map(|user| user.created_at)).max();
-    findings.extend(newest.and_then(|newest| place::clock_behind(now.time(), "the store was", newest)));
+    findings.extend(newest.and_then(|newest| machine::clock_behind(now.time(), "the store was", newest)));
     Ok(findings)
 }
 

@@ -95,7 +95,7 @@ fn the_manual_says_of_watchdog_and_alerts_what_packages_carry() {
     let words = manual.split_whitespace().collect::<Vec<_>>().join(" ");
     let half = number(&unit()["WatchdogSec"]) / 2;
     assert!(words.contains(&format!("has to have turned within half of `WatchdogSec=` ({half} s)")));
-    let stuck = portico::condition::STUCK_AFTER.as_secs();
+    let stuck = portico::health::STUCK_AFTER.as_secs();
     assert!(words.contains(&format!("when one of them has not turned for {stuck} s")));
     let (rules, tried) = (packaged("prometheus/alerts.yml"), packaged("prometheus/alerts_test.yml"));
     let names = |text: &str, before: &str, after: char| -> BTreeSet<String> {

@@ -133,7 +133,10 @@ async fn types_of_postgresql_are_as_narrow_as_their_values() {
         let (status, answer) = read(response).await;
         assert_eq!((status, &answer["error"]["code"]), (400, &json!(1400)), "{value}: {answer}");
         assert_eq!(answer["error"]["hint"], "cast this column to text");
-        assert!(answer["error"]["message"].as_str().unwrap().contains("column \"v\" holds a value in row 1"), "{answer}");
+        assert!(
+            answer["error"]["message"].as_str().unwrap().contains("column \"v\" holds a value in row 1"),
+            "{answer}"
+        );
     }
 }
 

@@ -265,7 +265,7 @@ async fn what_is_open_at_the_end_is_refused(app: &TestApp) {
             assert_eq!(answer["error"]["code"], 1400, "{text:?}: {answer}");
             assert!(status == 400 || !before.is_empty(), "{text:?}: {status}");
             assert_eq!(answer["error"]["sqlState"], "42601", "{text:?}: {answer}");
-            // What is asked of the server before (`walls/ask.rs`) is no part of what was sent.
+            // What is asked of the server before (`walls/analyze.rs`) is no part of what was sent.
             assert!(!answer["error"]["message"].as_str().unwrap().contains("; END"), "{text:?}: {answer}");
         }
     }

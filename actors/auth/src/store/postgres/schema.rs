@@ -8,7 +8,7 @@ use rusqlite::types::Value;
 use crate::clock::Clock;
 use crate::store::postgres::session::PostgresSession;
 use crate::store::sql::format::{Migrations, migrations, quoted};
-use crate::store::sql::{format, namesakes};
+use crate::store::sql::{duplicate_emails, format};
 use portico_core::error::{Error, Kind, Result};
 
 /// Each step of the format, under the version that it leads to.
@@ -44,7 +44,7 @@ fn bring_up(remote: &PostgresSession) -> Result<()> {
         let done = version(remote)?;
         for (step, migration) in MIGRATIONS.iter().filter(|(step, _)| *step > done) {
             remote.batch_within(migration, PATIENCE)?;
-            if *step == namesakes::VERSION {
+            if *step == duplicate_emails::VERSION {
                 key_addresses(remote)?;
             }
             let note = "INSERT INTO store_format (one, version) VALUES (1, ?1)
@@ -80,8 +80,8 @@ fn bring_up(remote: &PostgresSession) -> Result<()> {
 }
 
 fn key_addresses(remote: &PostgresSession) -> Result<()> {
-    let users = remote.query(namesakes::USERS, Vec::new(), namesakes::user)?;
-    for (sql, params) in namesakes::keyed(&users, Clock::system().now().time()) {
+    let users = remote.query(duplicate_emails::USERS, Vec::new(), duplicate_emails::user)?;
+    for (sql, params) in duplicate_emails::keyed(&users, Clock::system().now().time()) {
         remote.execute(sql, params)?;
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! Rows of the tables, read and changed by the statements of several tables. Nothing here knows the store as a
 //! whole.
 
+pub(crate) mod cascade;
 pub(crate) mod consents;
-pub(crate) mod endings;
 pub(crate) mod names;
 pub(crate) mod sessions;
 pub(crate) mod tokens;

@@ -19,7 +19,7 @@ use portico_core::near;
 pub(crate) fn add(connection: &StoreConnection, now: Now, authority: &Authority, new: &NewUser) -> Result<(i64, User)> {
     check_email(&new.email)?;
     authority.within(&new.rights)?;
-    // A user renamed because of a duplicate (`store/sql/namesakes.rs`) keeps that spelling.
+    // A user renamed because of a duplicate (`store/sql/duplicate_emails.rs`) keeps that spelling.
     if by_email(connection, &new.email)?.is_some() {
         return Err(Error::invalid(format!("there is already a user {}", new.email))
             .hint("remove that user first, or choose another address"));
@@ -58,7 +58,7 @@ fn user(row: &Row<'_>) -> Result<(i64, User)> {
     Ok((row.get("id")?, user))
 }
 
-/// The user of that address. One that was set apart from a namesake (`store/sql/namesakes.rs`) is found
+/// The user of that address. One that was set apart from a namesake (`store/sql/duplicate_emails.rs`) is found
 /// in its own spelling.
 fn by_email(connection: &StoreConnection, email: &str) -> Result<Option<(i64, User)>> {
     let sql = format!("{SELECT} WHERE email_key = ?1 OR email = ?2 ORDER BY email_key = ?1");

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::clock::Clock;
 use crate::store::sql::failure::broken;
 use crate::store::sql::format::{Migrations, migrations};
-use crate::store::sql::{format, namesakes};
+use crate::store::sql::{duplicate_emails, format};
 use crate::store::sqlite::statements::{execute, query};
 use portico_core::error::{Error, Result};
 
@@ -31,7 +31,7 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
             return Ok(());
         };
         transaction.execute_batch(migration).map_err(broken)?;
-        if *next == namesakes::VERSION {
+        if *next == duplicate_emails::VERSION {
             key_addresses(&transaction)?;
         }
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(broken)?;
@@ -41,8 +41,8 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
 }
 
 fn key_addresses(connection: &Connection) -> Result<()> {
-    let users = query(connection, namesakes::USERS, &Vec::new(), namesakes::user)?;
-    for (sql, params) in namesakes::keyed(&users, Clock::system().now().time()) {
+    let users = query(connection, duplicate_emails::USERS, &Vec::new(), duplicate_emails::user)?;
+    for (sql, params) in duplicate_emails::keyed(&users, Clock::system().now().time()) {
         execute(connection, sql, &params)?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::secret::Digest;
 use crate::store::connection::StoreConnection;
 use crate::store::open::Store;
 use crate::store::rows::sessions::{find, require};
-use crate::store::rows::{endings, tokens, users};
+use crate::store::rows::{cascade, tokens, users};
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
 use portico_core::name::key as email_key;
@@ -28,7 +28,7 @@ impl Store {
             let (id, before) = users::find(connection, authority, email)?;
             let change = named_params! { ":password": password, ":id": id };
             connection.execute("UPDATE users SET password = :password WHERE id = :id", change)?;
-            let (_, ended) = endings::end_person(connection, id)?;
+            let (_, ended) = cascade::end_person(connection, id)?;
             let (user, [change]) = users::changed("user password", connection, before)?;
             let change = if password.is_some() { change.of_secret("password") } else { change };
             Ok((user, std::iter::once(change).chain(ended)))

@@ -13,7 +13,7 @@ use crate::store::connection::StoreConnection;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
 use crate::store::rows::tokens::{add, add_for, by_id, check_within, choose, matching, seen};
-use crate::store::rows::{endings, sessions, users};
+use crate::store::rows::{cascade, sessions, users};
 use portico_core::error::{Error, Result};
 
 impl Store {
@@ -84,7 +84,7 @@ impl Store {
     pub fn revoke_pat(&mut self, which: &str) -> Result<PersonalAccessToken> {
         self.administer(|connection, now, authority| {
             let token = choose(connection, authority, which)?;
-            let changes = endings::revoke_token(connection, token.id, now)?;
+            let changes = cascade::revoke_token(connection, token.id, now)?;
             Ok((by_id(connection, token.id)?, changes))
         })
     }
@@ -101,7 +101,7 @@ impl Store {
             let own = "t.id = ?1 AND t.user_id = ?2 AND t.revoked_at IS NULL";
             let token = matching(connection, own, params![id.to_string(), session.user_id])?.pop();
             let token = token.ok_or_else(|| Error::not_found("there is no such token of yours"))?;
-            let changes = endings::revoke_token(connection, token.id, now)?;
+            let changes = cascade::revoke_token(connection, token.id, now)?;
             Ok((by_id(connection, token.id)?, changes))
         })
     }

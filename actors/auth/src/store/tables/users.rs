@@ -9,7 +9,7 @@ use crate::secret::{self, PAT_PREFIX};
 use crate::store::model::change::Change;
 use crate::store::open::Store;
 use crate::store::rows::users::{add, changed, find, seen};
-use crate::store::rows::{endings, tokens};
+use crate::store::rows::{cascade, tokens};
 use crate::store::sql::columns::connections;
 use portico_core::error::{Error, Result};
 use portico_core::name::key as email_key;
@@ -92,7 +92,7 @@ impl Store {
             let change = named_params! { ":now": now.time(), ":id": id };
             let sql = "UPDATE users SET disabled_at = :now WHERE id = :id AND disabled_at IS NULL";
             connection.execute(sql, change)?;
-            endings::disabled(connection, id, before)
+            cascade::disabled(connection, id, before)
         })
     }
 
@@ -133,13 +133,13 @@ impl Store {
     pub fn sign_out_user(&mut self, email: &str, all: bool) -> Result<SignedOut> {
         self.administer(|connection, now, authority| {
             let (id, user) = find(connection, authority, email)?;
-            let (sessions, mut changes) = endings::end_person(connection, id)?;
+            let (sessions, mut changes) = cascade::end_person(connection, id)?;
             let grants = changes.len();
             if all {
                 let sql = "SELECT id FROM personal_access_tokens WHERE user_id = ?1 AND revoked_at IS NULL";
                 let ids = connection.query(sql, [id], |row| row.id(0))?;
                 for token in ids {
-                    changes.extend(endings::revoke_token(connection, token, now)?);
+                    changes.extend(cascade::revoke_token(connection, token, now)?);
                 }
             }
             let signed_out = SignedOut { email: user.email, sessions, grants, tokens: changes.len() - grants };

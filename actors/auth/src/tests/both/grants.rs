@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
 use super::support::{House, ISSUER, SALES, STOCK, account, bearer, exchange, only, proof};
-use crate::verify::authenticate::VerifyCredential;
+use crate::verify::request::VerifyCredential;
 use crate::{Authenticate, AuthorizationGrant, TokenRequest};
 use portico_core::principal::{Credential, Endpoint, Scope};
 

@@ -8,7 +8,7 @@ use actix::{Handler, Message};
 use super::support::{House, SALES, STOCK, basic, user};
 use crate::oauth::client::ClientPolicy;
 use crate::records::NewPat;
-use crate::verify::authenticate::VerifyCredential;
+use crate::verify::request::VerifyCredential;
 use crate::{Auth, AuthActor, AuthSettings, Authenticate, IssueToken, Reconfigure, TokenSpec};
 use portico_core::error::Kind;
 use portico_core::event::Event;

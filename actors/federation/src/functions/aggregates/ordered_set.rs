@@ -14,8 +14,8 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 
-use crate::functions::delegation::own_signature;
 use crate::functions::numbers::percentile;
+use crate::functions::udf_macros::own_signature;
 
 /// The names of the functions.
 pub(crate) const NAMES: [&str; 2] = [MODE, PERCENTILE];

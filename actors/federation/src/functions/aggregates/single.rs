@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Sign
 
 use crate::external_error::external;
 use crate::failure::several_rows;
-use crate::functions::delegation::own_signature;
+use crate::functions::udf_macros::own_signature;
 
 /// The function's name, which no statement can call.
 pub(crate) const NAME: &str = "\u{1}single";

@@ -13,9 +13,9 @@ use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 use num_bigint::BigInt;
 
-use crate::functions::delegation::own_signature;
 use crate::functions::numbers::functions::{DIGITS, SCALE, as_decimal, rounded};
 use crate::functions::numbers::root;
+use crate::functions::udf_macros::own_signature;
 
 static SUM: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Exact::function("sum", Asked::Sum));
 static AVERAGE: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Exact::function("avg", Asked::Average));

@@ -15,10 +15,10 @@ use datafusion::logical_expr::{
     Signature, Volatility,
 };
 
-use crate::functions::delegation::{of_inner, own_signature};
 use crate::functions::numbers::functions::{DIGITS, SCALE, hashed_name};
 use crate::functions::numbers::root;
 use crate::functions::types::categories::{AS_DOUBLE, no_function};
+use crate::functions::udf_macros::{of_inner, own_signature};
 use crate::functions::user_defined::refused;
 
 /// Functions that compute with floats of double precision alone, as the engine calls them, with how many arguments.

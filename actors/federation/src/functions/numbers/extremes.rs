@@ -11,7 +11,7 @@ use datafusion::common::{Result as EngineResult, ScalarValue, exec_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 
-use crate::functions::delegation::own_signature;
+use crate::functions::udf_macros::own_signature;
 
 /// The function.
 pub(crate) fn of_floats(is_greatest: bool) -> Arc<AggregateUDF> {

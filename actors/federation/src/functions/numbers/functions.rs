@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::functions::delegation::own_signature;
+use crate::functions::udf_macros::own_signature;
 
 /// The fractional digits of a quotient, of 38 digits in all: PostgreSQL returns at least 16 significant ones.
 pub(crate) const SCALE: i8 = 20;

@@ -16,8 +16,8 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
-use crate::functions::delegation::own_signature;
 use crate::functions::types::categories::no_function;
+use crate::functions::udf_macros::own_signature;
 use portico_core::error::{Error, Kind};
 
 /// The function's name.

@@ -13,10 +13,10 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::external_error::external;
-use crate::functions::delegation::own_signature;
 use crate::functions::numbers::{DIGITS, checked, quotient, rounding};
 use crate::functions::times::parts;
 use crate::functions::types::categories::{TypeCategory, type_name};
+use crate::functions::udf_macros::own_signature;
 use portico_core::error::{Error, Kind};
 
 const MICROSECONDS: i128 = 1_000_000;

@@ -14,8 +14,8 @@ use datafusion::common::{Result as EngineResult, exec_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use crate::external_error::external;
-use crate::functions::delegation::own_signature;
 use crate::functions::types::categories::no_function;
+use crate::functions::udf_macros::own_signature;
 use portico_core::error::{Error, Kind};
 
 /// Its name.

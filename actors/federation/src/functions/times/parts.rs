@@ -14,8 +14,8 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
-use crate::functions::delegation::own_signature;
 use crate::functions::numbers::DIGITS;
+use crate::functions::udf_macros::own_signature;
 use portico_core::error::{Error, Kind};
 
 /// The function behind `EXTRACT`.

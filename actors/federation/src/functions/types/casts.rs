@@ -17,10 +17,10 @@ use datafusion::logical_expr::{
 };
 
 use crate::external_error::external;
-use crate::functions::delegation::{own_signature, same_by};
 use crate::functions::numbers::common;
 use crate::functions::times::time_texts::{times, with_zone, without_zone};
 use crate::functions::types::categories::{TypeCategory, is_interval, no_cast, type_name};
+use crate::functions::udf_macros::{own_signature, same_by};
 use crate::values;
 use portico_core::error::{Error, Kind};
 use portico_core::reply::Cell;

@@ -8,7 +8,7 @@ use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::functions::delegation::own_signature;
+use crate::functions::udf_macros::own_signature;
 
 /// The function's name, which no statement can call, and which is never shown.
 pub(crate) const NAME: &str = "\u{1}cast";

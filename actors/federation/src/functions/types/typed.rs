@@ -7,9 +7,9 @@ use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::common::{DFSchema, DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::{Expr, ReturnFieldArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-use crate::functions::delegation::{of_inner, own_signature};
 use crate::functions::regular;
 use crate::functions::types::categories::no_function;
+use crate::functions::udf_macros::{of_inner, own_signature};
 use crate::plan::comparison;
 
 /// The type of an argument.

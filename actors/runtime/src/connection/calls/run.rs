@@ -14,7 +14,7 @@ use crate::connection::description::Description;
 use crate::connection::instructions_key::InstructionsKey;
 use crate::connection::names::misspelt::{is_misspelt, names_nothing};
 use crate::connection::names::nearby::Nearby;
-use crate::connection::names::within::{self, Names};
+use crate::connection::names::workspace_names::{self, Names};
 use crate::connection::settings::ConnectionSpec;
 use crate::connection::{instructions, names::listing};
 use crate::queue::{Permit, RefusalReason};
@@ -257,7 +257,7 @@ impl Runner {
             Some(within) => {
                 let connection = &description.connection;
                 let (dialect, place) = (connection.driver.dialect, (within, text.default_schema.as_deref()));
-                within::understand(&text.text, dialect, place, (&connection.name, profile), given)
+                workspace_names::understand(&text.text, dialect, place, (&connection.name, profile), given)
             }
             None => Ok((understand(&text.text, description, given)?, Vec::new())),
         };

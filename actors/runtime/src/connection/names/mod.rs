@@ -4,4 +4,4 @@ pub(in crate::connection) mod columns;
 pub(in crate::connection) mod listing;
 pub(in crate::connection) mod misspelt;
 pub(in crate::connection) mod nearby;
-pub(in crate::connection) mod within;
+pub(in crate::connection) mod workspace_names;

@@ -7,5 +7,5 @@ pub(crate) mod fingerprint;
 pub(crate) mod inference;
 pub(crate) mod parameter_types;
 pub(crate) mod split_parameters;
+pub(crate) mod type_search;
 pub(crate) mod values;
-pub(crate) mod ways;

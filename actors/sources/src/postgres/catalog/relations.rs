@@ -15,7 +15,7 @@ use crate::postgres::catalog::fragments::visible_table;
 use crate::postgres::connect::protocol::driven_client::DrivenClient;
 use crate::postgres::decode::columns::ColumnDescription;
 use crate::postgres::session::housekeeping::Housekeeping;
-use crate::postgres::session::own::{ask, get};
+use crate::postgres::session::internal_query::{ask, get};
 use crate::{MOST_TABLES, Table};
 use portico_core::error::Result;
 use portico_core::reply::Collation;

@@ -6,7 +6,7 @@ use tokio_postgres::{Client, Row};
 
 use crate::postgres::catalog::fragments::{CALLABLE, base_type, may_execute};
 use crate::postgres::decode::types;
-use crate::postgres::session::own::{ask, get};
+use crate::postgres::session::internal_query::{ask, get};
 use crate::postgres::walls::objects::{NAMING_TYPES, naming};
 use crate::{Direction, Parameter, Procedure};
 use portico_core::error::Result;

@@ -17,11 +17,11 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::local_set;
 use crate::postgres::address::Address;
+use crate::postgres::connect::connect_error::Fault;
 use crate::postgres::connect::conninfo::invalid::refusal;
 use crate::postgres::connect::conninfo::options::{self, Host, Mode, Options, Target};
 use crate::postgres::connect::conninfo::parameters::Parameters;
 use crate::postgres::connect::conninfo::password::{KnownPasswords, Passwords};
-use crate::postgres::connect::fault::Fault;
 use crate::postgres::connect::login;
 use crate::postgres::connect::protocol::cancel::Canceller;
 use crate::postgres::connect::protocol::driven_client::DrivenClient;

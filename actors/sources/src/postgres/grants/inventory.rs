@@ -7,7 +7,7 @@ use tokio_postgres::{Client, Row};
 
 use crate::postgres::catalog::fragments::CALLABLE;
 use crate::postgres::quote::quoted;
-use crate::postgres::session::own::{ask, get};
+use crate::postgres::session::internal_query::{ask, get};
 use portico_core::error::Result;
 
 /// Whose privileges are read.

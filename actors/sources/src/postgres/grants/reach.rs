@@ -7,7 +7,7 @@ use tokio_postgres::types::Type;
 use crate::postgres::grants::inventory::{Inventory, Object, Whose, needed};
 use crate::postgres::grants::shown::{Visibilities, Visibility};
 use crate::postgres::grants::state::Role;
-use crate::postgres::session::own::{ask, get};
+use crate::postgres::session::internal_query::{ask, get};
 use crate::{Access, Settings};
 use portico_core::error::{Error, Result};
 use portico_core::finding::{Finding, FindingSeverity};

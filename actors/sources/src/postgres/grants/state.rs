@@ -5,7 +5,7 @@ use tokio_postgres::types::{Oid, Type};
 
 use crate::postgres::grants::inventory::Object;
 use crate::postgres::quote::quoted;
-use crate::postgres::session::own::{ask, get};
+use crate::postgres::session::internal_query::{ask, get};
 use portico_core::error::{Error, Result};
 use portico_core::finding::printable;
 

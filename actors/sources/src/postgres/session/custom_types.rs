@@ -10,7 +10,7 @@ use std::time::Instant;
 use tokio_postgres::Client;
 use tokio_postgres::types::Oid;
 
-use crate::postgres::session::own::ask;
+use crate::postgres::session::internal_query::ask;
 use portico_core::error::{Error, Result};
 
 /// How many types one statement names.

@@ -4,7 +4,7 @@ pub(crate) mod context;
 pub(crate) mod custom_types;
 pub(crate) mod handle;
 pub(crate) mod housekeeping;
-pub(crate) mod own;
+pub(crate) mod internal_query;
 pub(crate) mod pool;
 pub(crate) mod pool_state;
 pub(crate) mod pooled;

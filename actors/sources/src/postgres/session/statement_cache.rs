@@ -1,5 +1,5 @@
 //! Statements that a session keeps prepared because their texts are repeated. Only statements without side effects
-//! are kept (`walls/harmless.rs`), and they are closed before a statement of any other kind runs on the session: no
+//! are kept (`walls/autocommit_safety.rs`), and they are closed before a statement of any other kind runs on the session: no
 //! caller can see, explain or execute what another caller has prepared.
 
 use std::collections::VecDeque;

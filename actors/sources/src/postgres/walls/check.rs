@@ -20,12 +20,12 @@ use crate::postgres::session::handle::Session;
 use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::ttl_cache::TtlCache;
 use crate::postgres::walls::admitted_statements::{AdmittedStatements, ExecutionHints, fingerprint};
-use crate::postgres::walls::ask::Analysis;
+use crate::postgres::walls::analyze::Analysis;
 use crate::postgres::walls::names::hidden::{HiddenNames, NameCache};
 use crate::postgres::walls::objects::{HiddenTables, hidden_children, is_system};
 use crate::postgres::walls::policy::{CheckPolicy, PendingCheck, StatementUse};
 use crate::postgres::walls::refusal::{Refusal, no_such, refused, writes};
-use crate::postgres::walls::{ask, functions, harmless, judge, plan, tree};
+use crate::postgres::walls::{analyze, autocommit_safety, functions, judge, plan, tree};
 use crate::{Access, Exposure};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
@@ -223,12 +223,12 @@ impl Walls {
             return Ok(self.judge_by_names(guarded, execution).await?);
         }
         let text = query_text(guarded, &query);
-        match ask::ask(session, execution, &text, context).await {
+        match analyze::ask(session, execution, &text, context).await {
             Ok(Analysis::Tree(tree)) => {
                 self.is_able(execution, true);
                 let judged = self.judge(session, &tree, guarded).await;
                 let lasting = judged.map_err(|error| placed(error, execution))?;
-                ask::undo(session, execution).await?;
+                analyze::undo(session, execution).await?;
                 if let Some(admission) = lasting {
                     self.remember(guarded, admission);
                 }
@@ -237,8 +237,8 @@ impl Walls {
             Ok(Analysis::NoQuery) => Err(no_query(guarded).into()),
             Ok(Analysis::Refused(error)) => {
                 let before = guarded.part(0..query.start).chars().count();
-                let shift = ask::shift().saturating_sub(before);
-                let end = ask::shift() + text.chars().count();
+                let shift = analyze::shift().saturating_sub(before);
+                let end = analyze::shift() + text.chars().count();
                 self.refused(&error, (shift, end), session, (execution, guarded), context).await
             }
             Err(error) => Err(Refusal::of_server(error)),
@@ -289,22 +289,22 @@ impl Walls {
         (execution, guarded): (&Execution, &PendingCheck),
         context: &CallContext,
     ) -> Result<(), Refusal> {
-        if self.able(execution).is_none() && ask::may_be_unable(error) && execution.position.begins {
-            ask::undo(session, execution).await?;
-            let able = ask::can_be_asked(session, execution, context).await;
+        if self.able(execution).is_none() && analyze::may_be_unable(error) && execution.position.begins {
+            analyze::undo(session, execution).await?;
+            let able = analyze::can_be_asked(session, execution, context).await;
             self.is_able(execution, able);
             if !able {
                 return Ok(self.judge_by_names(guarded, execution).await?);
             }
         }
         let needs_names = guarded.guard.hides || guarded.guard.identity;
-        if ask::names_no_dependency(error) && !needs_names {
-            ask::undo(session, execution).await?;
+        if analyze::names_no_dependency(error) && !needs_names {
+            analyze::undo(session, execution).await?;
             return Ok(self.judge_by_names(guarded, execution).await?);
         }
-        if ask::is_behind(error, end) || ask::tells_its_end(error) {
+        if analyze::is_behind(error, end) || analyze::tells_its_end(error) {
             // The server found the end of the question where the statement's own should be.
-            ask::undo(session, execution).await?;
+            analyze::undo(session, execution).await?;
             if let Err(own) = session.prepare_typed(&execution.text, &[]).await {
                 return Err(Refusal::of_server(execution.failure(&own, &SentText::SAME)));
             }
@@ -325,7 +325,7 @@ impl Walls {
         // Rarely needed, and large.
         let asked = Box::pin(join(
             judge::judge(session, &uses, guarded.guard, &self.exposure),
-            harmless::is_plain(session, &uses, guarded.guard),
+            autocommit_safety::is_plain(session, &uses, guarded.guard),
         ));
         let (judged, plain) = asked.await;
         let called = judged?;
@@ -335,7 +335,7 @@ impl Walls {
         {
             guarded.tell_briefly()?;
         }
-        let admission = if plain? { harmless::admission(&uses, &called)? } else { ExecutionHints::default() };
+        let admission = if plain? { autocommit_safety::admission(&uses, &called)? } else { ExecutionHints::default() };
         Ok((!uses.depends_on_literals()).then_some(admission))
     }
 

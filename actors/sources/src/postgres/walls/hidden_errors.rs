@@ -9,7 +9,7 @@ use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::execute::sent_text::SentText;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
-use crate::postgres::walls::ask;
+use crate::postgres::walls::analyze;
 use crate::postgres::walls::check::Walls;
 use crate::postgres::walls::names::hidden::{self, HiddenNames};
 use crate::postgres::walls::names::hiding::{HidingMode, bare, withheld};
@@ -79,7 +79,7 @@ impl Walls {
     ) -> Option<Error> {
         for _ in 0..MOST_COLUMNS {
             let masked = masked(execution, guarded, &mask)?;
-            ask::start_over(session, execution, *begun).await;
+            analyze::start_over(session, execution, *begun).await;
             *begun = true;
             let Err(Refusal { error: failure, by_server }) = self.try_masked(session, &masked, context).await else {
                 return guarded.makes().then(|| taken(mask.first()));
@@ -116,7 +116,7 @@ impl Walls {
         // A statement that cannot be described has to be run.
         let tried = match execution.options.access {
             Access::ReadWrite if guarded.makes() && execution.arguments().is_empty() => {
-                let made = ask::made(session, execution, &execution.text, context).await;
+                let made = analyze::made(session, execution, &execution.text, context).await;
                 made.map_err(|error| execution.failure(&error, &SentText::SAME))
             }
             _ => inferred(session, execution, context).await.map(drop),

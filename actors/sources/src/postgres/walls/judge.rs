@@ -9,8 +9,8 @@ use tokio_postgres::types::{Oid, ToSql, Type};
 use tokio_postgres::{Client, Row};
 
 use crate::Exposure;
-use crate::postgres::session::own::{ask, get};
-use crate::postgres::walls::called::{Function, functions_query};
+use crate::postgres::session::internal_query::{ask, get};
+use crate::postgres::walls::callable_functions::{Function, functions_query};
 use crate::postgres::walls::functions::{self, Effect};
 use crate::postgres::walls::objects::{self, Belonging, NAMING_TYPES, REGCLASS, REGTYPE, belongings, is_system};
 use crate::postgres::walls::policy::CheckPolicy;

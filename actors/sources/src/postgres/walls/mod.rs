@@ -2,11 +2,11 @@
 //! read-only.
 
 pub(crate) mod admitted_statements;
-pub(crate) mod ask;
-pub(crate) mod called;
+pub(crate) mod analyze;
+pub(crate) mod autocommit_safety;
+pub(crate) mod callable_functions;
 pub(crate) mod check;
 pub(crate) mod functions;
-pub(crate) mod harmless;
 pub(crate) mod hidden_errors;
 pub(crate) mod judge;
 pub(crate) mod names;

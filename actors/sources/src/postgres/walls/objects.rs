@@ -6,7 +6,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
 use crate::Exposure;
-use crate::postgres::session::own::{ask, get};
+use crate::postgres::session::internal_query::{ask, get};
 use crate::postgres::walls::refusal::by_number;
 use portico_core::error::{Error, Result};
 

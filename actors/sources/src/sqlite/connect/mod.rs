@@ -2,4 +2,4 @@
 
 pub(crate) mod limits;
 pub(crate) mod open;
-pub(crate) mod unopened;
+pub(crate) mod open_error;

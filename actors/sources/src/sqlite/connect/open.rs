@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::Exposure;
 use crate::sqlite::connect::limits::confine;
-use crate::sqlite::connect::unopened::{read_only, unopened};
+use crate::sqlite::connect::open_error::{read_only, unopened};
 use crate::sqlite::functions;
 use crate::sqlite::functions::Replaced;
 use crate::sqlite::functions::stop::StopSwitch;

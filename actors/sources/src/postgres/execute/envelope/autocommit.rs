@@ -1,4 +1,4 @@
-//! Runs statements without side effects on the session (`walls/harmless.rs`) without a transaction and without
+//! Runs statements without side effects on the session (`walls/autocommit_safety.rs`) without a transaction and without
 //! cleaning up after them. The session itself is read-only and has the time limit. If the text is repeated, the
 //! session keeps it prepared.
 

@@ -14,9 +14,9 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
 use crate::Exposure;
-use crate::postgres::session::own::{ask, get};
+use crate::postgres::session::internal_query::{ask, get};
 use crate::postgres::ttl_cache::TtlCache;
-use crate::postgres::walls::called::{Function, all_functions_query};
+use crate::postgres::walls::callable_functions::{Function, all_functions_query};
 use crate::postgres::walls::objects::{
     HiddenTables, NAMING_TYPES, belongings, is_naming_type, is_system, naming_types_query,
 };

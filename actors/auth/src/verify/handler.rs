@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 use crate::actor::AuthActor;
 use crate::records;
 use crate::sync::lookup::{CachedAnswer, CredentialQuery};
-use crate::verify::authenticate::VerifyCredential;
 use crate::verify::refusal::Refusal;
+use crate::verify::request::VerifyCredential;
 use portico_core::error::{Error, Result};
 use portico_core::principal::{Credential, Principal};
 

@@ -7,10 +7,10 @@ use portico_actors::directory::ConnectionEntry;
 use portico_actors::principal::Rights;
 
 use crate::app::App;
-use crate::clients::client::Client;
-use crate::clients::mcp_server::{McpServer, ServerTarget};
-use crate::clients::setup::{ClientAuth, ClientSetup as ClientForm};
-use crate::clients::setups;
+use crate::client_setup::client::Client;
+use crate::client_setup::mcp_server::{McpServer, ServerTarget};
+use crate::client_setup::setup::{ClientAuth, ClientSetup as ClientForm};
+use crate::client_setup::setups;
 use crate::config::program;
 use crate::http::api::metadata::status;
 use crate::http::form::Form;

@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Oid;
 
 use crate::Exposure;
-use crate::postgres::session::own::get;
+use crate::postgres::session::internal_query::get;
 use crate::postgres::walls::functions::{self, EXTENSION, Effect, SIGNATURE};
 use crate::postgres::walls::objects::naming;
 use crate::postgres::walls::policy::CheckPolicy;

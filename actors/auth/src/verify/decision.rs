@@ -9,9 +9,9 @@ use crate::actor::AuthActor;
 use crate::clock::{Now, Timestamp};
 use crate::secret::{Digest, PAT_PREFIX};
 use crate::verify::active_tokens::ActiveToken;
-use crate::verify::authenticate::{CredentialKey, VerifyCredential};
 use crate::verify::cache::VerifiedCredential;
 use crate::verify::refusal::Refusal;
+use crate::verify::request::{CredentialKey, VerifyCredential};
 use portico_core::principal::{Credential, Endpoint, Principal};
 
 /// Makes the verdict on a personal access token.

@@ -7,9 +7,9 @@
 use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
-use crate::postgres::session::own::{ask, get};
+use crate::postgres::session::internal_query::{ask, get};
 use crate::postgres::walls::admitted_statements::ExecutionHints;
-use crate::postgres::walls::called::Function;
+use crate::postgres::walls::callable_functions::Function;
 use crate::postgres::walls::policy::CheckPolicy;
 use crate::postgres::walls::tree::Uses;
 use portico_core::error::Result;
