@@ -39,7 +39,7 @@ use crate::net::validity::{self, Validity};
 use crate::observe::Metrics;
 use crate::observe::traces::Traces;
 use crate::peer_events;
-use crate::workspace::{self, Configured, Reachable};
+use crate::workspace::{self, ConfiguredWorkspace, Reachable};
 use portico_actors::shares::{Allowance, Share, ShareExceeded, ShareLimits, Shares};
 
 /// The maximal number of callers whose requests are counted at one time.
@@ -102,13 +102,13 @@ pub struct App {
 pub(crate) struct Current {
     config: Arc<Config>,
     connections: HashMap<Uuid, Arc<Connection>>,
-    workspaces: Vec<Configured>,
+    workspaces: Vec<ConfiguredWorkspace>,
 }
 
 impl Current {
     pub(crate) fn new(config: Config) -> Self {
         let connections = config.connections.iter().map(|connection| (connection.id, Arc::clone(connection))).collect();
-        Self { workspaces: Configured::all(&config), config: Arc::new(config), connections }
+        Self { workspaces: ConfiguredWorkspace::all(&config), config: Arc::new(config), connections }
     }
 }
 
@@ -251,7 +251,7 @@ impl App {
     }
 
     /// How many requests are worked on.
-    pub fn running(&self) -> usize {
+    pub fn active_calls(&self) -> usize {
         self.calls.taken()
     }
 

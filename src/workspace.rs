@@ -12,14 +12,14 @@ use crate::config::Config;
 
 /// A workspace, and the connections underneath by id.
 #[derive(Clone)]
-pub struct Configured {
+pub struct ConfiguredWorkspace {
     /// Its declaration.
     pub workspace: Arc<Workspace>,
     /// Each once.
     pub underneath: Arc<[Uuid]>,
 }
 
-impl Configured {
+impl ConfiguredWorkspace {
     /// Every workspace, ordered by name.
     pub(crate) fn all(config: &Config) -> Vec<Self> {
         let underneath = |workspace: &Workspace| {
@@ -48,8 +48,8 @@ pub struct Reachable {
 
 /// Returns those of `all` within `rights`: those that were granted, and those whose connections are all within
 /// reach.
-pub(crate) fn within(all: &[Configured], rights: &Rights) -> Vec<Reachable> {
-    let reachable = |Configured { workspace, underneath }: &Configured| {
+pub(crate) fn within(all: &[ConfiguredWorkspace], rights: &Rights) -> Vec<Reachable> {
+    let reachable = |ConfiguredWorkspace { workspace, underneath }: &ConfiguredWorkspace| {
         let scope = rights.scope_in(&workspace.name, underneath.iter().copied())?;
         Some(Reachable { workspace: Arc::clone(workspace), underneath: Arc::clone(underneath), scope })
     };
@@ -82,14 +82,14 @@ mod tests {
     const SALES: Uuid = Uuid::from_u128(1);
     const CRM: Uuid = Uuid::from_u128(2);
 
-    fn configured() -> Vec<Configured> {
+    fn configured() -> Vec<ConfiguredWorkspace> {
         let connection =
             |id, name| format!("[[connections]]\nid = \"{id}\"\nname = \"{name}\"\nurl = \"sqlite:x.db\"\n");
         let text = connection(SALES, "sales")
             + &connection(CRM, "crm")
             + "[[workspaces]]\nname = \"turnover\"\nassets = [{ table = \"sales.main.orders\" }]\n\
                [[workspaces]]\nname = \"revenue\"\nassets = [{ table = \"Sales.main.a\" }, { procedure = \"crm.main.b\" }]\n";
-        Configured::all(&Config::parse(&text, Path::new(""), &|_| None).unwrap())
+        ConfiguredWorkspace::all(&Config::parse(&text, Path::new(""), &|_| None).unwrap())
     }
 
     #[test]

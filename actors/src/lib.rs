@@ -133,7 +133,7 @@ pub mod federation {
 pub mod connection {
     //! The state of a connection.
 
-    pub use portico_runtime::connection::{State, with_reader_timeout};
+    pub use portico_runtime::connection::{ConnectionState, with_reader_timeout};
 }
 
 pub mod directory {

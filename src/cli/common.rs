@@ -167,7 +167,7 @@ pub(super) fn read_config(common: &Common) -> Result<Config, Failure> {
 
 /// What a credential opens, by the names of the configuration.
 #[derive(Args, Debug)]
-pub(super) struct WithinArgs {
+pub(super) struct ReachArgs {
     /// A connection within reach, or NAME:read for one that may only be read; may be repeated.
     #[arg(long = "connection", value_name = "NAME[:SCOPE]")]
     connections: Vec<String>,
@@ -185,7 +185,7 @@ pub(super) fn connections(config: &Config, named: &[String]) -> Result<Found<Uui
     find("connection", named, &known.collect::<Vec<_>>())
 }
 
-impl WithinArgs {
+impl ReachArgs {
     fn workspaces(&self, config: &Config) -> Result<Found<Arc<str>>, Error> {
         let known = config.workspaces.iter().map(|workspace| (workspace.name.as_ref(), Arc::clone(&workspace.name)));
         find("workspace", &self.workspaces, &known.collect::<Vec<_>>())

@@ -5,7 +5,7 @@ use portico_actors::error::{Error, Result};
 use portico_actors::reply::Reply;
 
 use super::statement::OverConnections;
-use crate::config::Federation as Configured;
+use crate::config::Federation as FederationSettings;
 
 /// Returns the functions of such statements: none.
 pub(crate) fn functions() -> String {
@@ -18,7 +18,7 @@ pub struct Federation;
 
 impl Federation {
     /// Takes the settings, and ignores them.
-    pub fn new(_: Configured) -> Self {
+    pub fn new(_: FederationSettings) -> Self {
         Self
     }
 

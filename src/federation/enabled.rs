@@ -17,7 +17,7 @@ use portico_actors::workspace::without_names;
 use tokio::sync::{mpsc, oneshot};
 
 use super::statement::{OverConnections, SentStatements};
-use crate::config::Federation as Configured;
+use crate::config::Federation as FederationSettings;
 
 /// Returns the functions of such statements, for authors of statements.
 pub(crate) fn functions() -> String {
@@ -27,14 +27,14 @@ pub(crate) fn functions() -> String {
 /// Runs statements over several connections. Its threads are started by the first one.
 #[derive(Debug)]
 pub struct Federation {
-    configured: Configured,
+    configured: FederationSettings,
     engine: OnceLock<Engine>,
     starting: Mutex<()>,
 }
 
 impl Federation {
     /// Makes the engine with these settings; it starts on first use.
-    pub fn new(configured: Configured) -> Self {
+    pub fn new(configured: FederationSettings) -> Self {
         Self { configured, engine: OnceLock::new(), starting: Mutex::default() }
     }
 

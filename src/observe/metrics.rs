@@ -348,10 +348,10 @@ mod tests {
 
     #[test]
     fn every_state_has_its_word() {
-        use portico_actors::connection::State;
-        assert!(STATES.contains(&State::Connecting.as_str()));
+        use portico_actors::connection::ConnectionState;
+        assert!(STATES.contains(&ConnectionState::Connecting.as_str()));
         let why = std::sync::Arc::new(portico_actors::error::Error::invalid("away"));
-        assert!(STATES.contains(&State::Down { until: std::time::Instant::now(), why }.as_str()));
+        assert!(STATES.contains(&ConnectionState::Down { until: std::time::Instant::now(), why }.as_str()));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use portico_actors::call::{Op, ProcedureCall, Sql, Within};
+use portico_actors::call::{Op, ProcedureCall, Sql, WorkspaceContext};
 use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::Reply;
@@ -117,7 +117,7 @@ pub(super) async fn ask(
     sent: SentStatements,
 ) -> Result<Reply> {
     let AskOptions { by, origin, limits, notices } = asking;
-    let within = Within {
+    let within = WorkspaceContext {
         workspace: Arc::clone(&reachable.workspace),
         is_reached: by.rights.covers(entry.id),
         sent: Arc::new(move |connection, statement| sent.add(connection, statement)),

@@ -113,7 +113,7 @@ pub enum ResolvedName<'a> {
 
 /// The workspace of a statement that is on its way to a connection underneath.
 #[derive(Clone)]
-pub struct Within {
+pub struct WorkspaceContext {
     /// The workspace that the names belong to.
     pub workspace: Arc<Workspace>,
     /// Whether the caller also reaches the connection directly, and so may see its own names.
@@ -122,9 +122,9 @@ pub struct Within {
     pub sent: Arc<dyn Fn(&str, &str) + Send + Sync>,
 }
 
-impl fmt::Debug for Within {
+impl fmt::Debug for WorkspaceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Within").field("workspace", &self.workspace.name).finish_non_exhaustive()
+        f.debug_struct("WorkspaceContext").field("workspace", &self.workspace.name).finish_non_exhaustive()
     }
 }
 

@@ -12,7 +12,7 @@ use secrecy::ExposeSecret;
 use serde::Serialize;
 
 use crate::cli::common::{
-    Common, Failure, StoreUse, WithinArgs, describe_rights, open_store, parse_duration, parse_scope,
+    Common, Failure, ReachArgs, StoreUse, describe_rights, open_store, parse_duration, parse_scope,
 };
 use crate::cli::output::timestamp_or;
 
@@ -31,7 +31,7 @@ pub(in crate::cli) enum PatCommand {
         expires: Lifetime,
         /// What is within reach; all that the user reaches if absent.
         #[command(flatten)]
-        within: WithinArgs,
+        within: ReachArgs,
         /// How far it may go: read, write or admin. As far as the user if absent.
         #[arg(long, value_parser = parse_scope)]
         scope: Option<Scope>,

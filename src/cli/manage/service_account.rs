@@ -7,7 +7,7 @@ use portico_actors::principal::Scope;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::cli::common::{
-    Common, Failure, StoreUse, WithinArgs, describe_access, describe_rights, open_store, parse_scope,
+    Common, Failure, ReachArgs, StoreUse, describe_access, describe_rights, open_store, parse_scope,
 };
 use crate::cli::output::{SHOWN_ONCE, timestamp_or};
 use crate::config::Config;
@@ -43,7 +43,7 @@ pub(in crate::cli) struct RightsArgs {
     name: String,
     /// What is within reach.
     #[command(flatten)]
-    within: WithinArgs,
+    within: ReachArgs,
     /// How far it may go: read, write or admin. If absent, as far as its connections and workspaces say, else read.
     #[arg(long, value_parser = parse_scope)]
     scope: Option<Scope>,

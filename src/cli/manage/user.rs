@@ -8,7 +8,7 @@ use portico_actors::principal::Scope;
 use secrecy::SecretString;
 use serde::Serialize;
 
-use crate::cli::common::{Common, Failure, StoreUse, WithinArgs, describe_access, describe_rights, open_store};
+use crate::cli::common::{Common, Failure, ReachArgs, StoreUse, describe_access, describe_rights, open_store};
 use crate::cli::output::timestamp_or;
 use crate::config::Config;
 
@@ -71,7 +71,7 @@ pub(in crate::cli) struct RightsArgs {
     admin: bool,
     /// What is within reach.
     #[command(flatten)]
-    within: WithinArgs,
+    within: ReachArgs,
     /// May only read.
     #[arg(long)]
     read_only: bool,

@@ -46,7 +46,7 @@ async fn render(request: &HttpRequest, app: &web::Data<App>, recorder: &mut Call
     }
     let app = app.clone();
     let told = web::block(move || {
-        let standing = [app.running(), app.tasks.running(), app.budget.lent()];
+        let standing = [app.active_calls(), app.tasks.running(), app.budget.lent()];
         app.metrics.encode(&app.directory, app.takes_calls().is_ok(), standing)
     });
     told.await.map_err(Error::internal)?.map_err(Error::internal)

@@ -21,7 +21,7 @@ use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{self, RpcError, params_error};
 use crate::mcp::features::{
     CompletionRequest, Digests, FeatureRequest, Features, RequestError, RequestResult, ToolList, ToolListCache,
-    ToolListKey, ToolOutcome, UNKNOWN, digest, structured, tool_result,
+    ToolListKey, ToolOutcome, UNKNOWN_DIGEST, digest, structured, tool_result,
 };
 use crate::mcp::logging::Level;
 use crate::mcp::model::present;
@@ -118,7 +118,7 @@ impl Features for ConnectionFeatures {
         let known = |member: &TargetConnection| Some((member.entry.id, digest(&member.entry.profile()?.tables)));
         let known: Vec<(Uuid, u64)> = context.target.connections().iter().filter_map(known).collect();
         let tables = match known.as_slice() {
-            [] => UNKNOWN,
+            [] => UNKNOWN_DIGEST,
             [(_, tables)] if context.target.named().is_some() => *tables,
             // Unavailable connections are not listed.
             several => digest(&several),

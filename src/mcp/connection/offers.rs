@@ -51,14 +51,14 @@ impl Seen {
 }
 
 /// The data that the offer of a workspace borrows besides it.
-struct Within {
+struct WorkspaceOffer {
     /// The caller as its tools see them: as far as they may go in it.
     by: Principal,
     /// The procedures that it has, under its own names.
     profile: Arc<Profile>,
 }
 
-impl Within {
+impl WorkspaceOffer {
     fn new(context: &Context<'_>, it: &WorkspaceTarget) -> Self {
         let rights = Rights::only(it.reachable.underneath.iter().copied(), it.reachable.scope);
         let procedures = it.underneath.iter().flat_map(|member| procedures(context, it, member)).collect();
@@ -127,14 +127,14 @@ pub(super) fn own_workspaces(target: &Target) -> Vec<&WorkspaceTarget> {
 /// tables that they do not have, and passes them on.
 pub(super) fn with<T>(context: &Context<'_>, then: impl FnOnce(&[Offer<'_>]) -> T) -> T {
     if let Target::Workspace(it) = context.target {
-        return then(&[Within::new(context, it).offer(it)]);
+        return then(&[WorkspaceOffer::new(context, it).offer(it)]);
     }
     let workspaces = own_workspaces(context.target);
     match context.target.members() {
         [only] if workspaces.is_empty() => then(slice::from_ref(&Seen::new(context, only).offer(only))),
         members => {
             let seen: Vec<Seen> = members.iter().map(|member| Seen::new(context, member)).collect();
-            let within: Vec<Within> = workspaces.iter().map(|it| Within::new(context, it)).collect();
+            let within: Vec<WorkspaceOffer> = workspaces.iter().map(|it| WorkspaceOffer::new(context, it)).collect();
             let offers = seen.iter().zip(members).map(|(seen, member)| seen.offer(member));
             let offers = offers.chain(within.iter().zip(workspaces).map(|(within, it)| within.offer(it)));
             then(&offers.collect::<Vec<Offer<'_>>>())

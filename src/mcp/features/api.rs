@@ -145,7 +145,7 @@ impl ListKind {
 
 /// The digest of a list that cannot be read now: it does not count as a change, and the next digest is compared
 /// with the last reported one.
-pub const UNKNOWN: u64 = 0;
+pub const UNKNOWN_DIGEST: u64 = 0;
 
 /// The digests of each of [`ListKind::ALL`] for one caller.
 pub type Digests = [u64; ListKind::ALL.len()];

@@ -8,7 +8,7 @@ pub(super) mod tool_result;
 
 pub use api::{
     ClientInput, CompletionRequest, CompletionTarget, Digests, FeatureRequest, Features, InputRequest, InputRequired,
-    ListKind, RequestError, RequestResult, ToolOutcome, UNKNOWN,
+    ListKind, RequestError, RequestResult, ToolOutcome, UNKNOWN_DIGEST,
 };
 pub use tool_list::ToolList;
 pub(super) use tool_list::{ToolListCache, ToolListKey, digest};

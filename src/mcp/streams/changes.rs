@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::select_all;
-use portico_actors::connection::State;
+use portico_actors::connection::ConnectionState;
 use portico_actors::directory::{ConnectionEntry, Directory};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::mcp::features::{Digests, Features, ListKind, UNKNOWN};
+use crate::mcp::features::{Digests, Features, ListKind, UNKNOWN_DIGEST};
 use crate::mcp::target::ConnectionLeases;
 
 /// The initial delay before checking again for a connection whose actor died; it doubles.
@@ -40,7 +40,7 @@ pub trait Watched {
 /// One connection that is watched.
 struct Watch {
     id: Uuid,
-    state: watch::Receiver<State>,
+    state: watch::Receiver<ConnectionState>,
 }
 
 impl Watch {
@@ -143,7 +143,7 @@ impl ChangeWatcher {
             }
             let mut changed = Vec::new();
             for (list, seen) in ListKind::ALL.into_iter().zip(self.watched.digests()?) {
-                if seen != UNKNOWN && std::mem::replace(&mut self.announced[list as usize], seen) != seen {
+                if seen != UNKNOWN_DIGEST && std::mem::replace(&mut self.announced[list as usize], seen) != seen {
                     changed.push(list);
                 }
             }
@@ -201,7 +201,7 @@ mod tests {
 
         fn digests(&self) -> Option<Digests> {
             let age = self.0.get(self.1)?.profile().and_then(|profile| profile.product.parse::<u64>().ok());
-            Some([age.map_or(UNKNOWN, |age| age + 1), 1, 1])
+            Some([age.map_or(UNKNOWN_DIGEST, |age| age + 1), 1, 1])
         }
     }
 

@@ -12,7 +12,7 @@ pub use super::request::RequestId;
 use super::trace::TraceParent;
 use crate::caller::principal::Principal;
 use crate::error::{Result, bounded};
-pub use crate::workspace::Within;
+pub use crate::workspace::WorkspaceContext;
 
 /// One request to one connection, on its way through the mailbox.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl Op {
     }
 
     /// Returns the workspace that the statement's names belong to, or that contains the procedure.
-    pub const fn within(&self) -> Option<&Within> {
+    pub const fn within(&self) -> Option<&WorkspaceContext> {
         match self {
             Self::Execute(_, sql) | Self::Script(_, sql) => sql.within.as_ref(),
             Self::Procedure(call) => call.within.as_ref(),
@@ -289,7 +289,7 @@ pub struct Sql {
     /// Whether the result's columns come without the names of the tables they originate from.
     pub rows_alone: bool,
     /// The workspace that the names belong to; without one they are the connection's own.
-    pub within: Option<Within>,
+    pub within: Option<WorkspaceContext>,
     /// Names of the offered tools that run statements or procedures: a hint may recommend only these.
     pub tools: Vec<&'static str>,
 }
@@ -320,7 +320,7 @@ pub struct ProcedureCall {
     /// Whether all changes are rolled back at the end.
     pub dry_run: bool,
     /// The workspace that contains it; its arguments can name nothing outside of the workspace.
-    pub within: Option<Within>,
+    pub within: Option<WorkspaceContext>,
 }
 
 /// The limits of one call.

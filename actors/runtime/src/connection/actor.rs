@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection::calls::runner::Runner;
 use crate::connection::monitor::{ConnectionMonitor, PingReason, Probe};
-use crate::connection::state::{State, unavailable};
+use crate::connection::state::{ConnectionState, unavailable};
 use portico_core::call::Call;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::reply::{Reply, Results};
@@ -32,7 +32,7 @@ thread_local! {
 pub(crate) struct LiveConnection {
     pub(crate) monitor: Addr<ConnectionMonitor>,
     runner: Arc<Runner>,
-    state: watch::Receiver<State>,
+    state: watch::Receiver<ConnectionState>,
     /// Cancelled when the monitor ends.
     ended: CancellationToken,
 }
@@ -42,7 +42,7 @@ impl LiveConnection {
     pub(crate) fn new(
         monitor: Addr<ConnectionMonitor>,
         runner: Arc<Runner>,
-        state: watch::Receiver<State>,
+        state: watch::Receiver<ConnectionState>,
         ended: CancellationToken,
     ) -> Self {
         Self { monitor, runner, state, ended }
@@ -94,16 +94,18 @@ impl LiveConnection {
 
     /// Returns the source's profile as last read, once the first attempt has ended.
     async fn profile(&self) -> Result<Arc<Profile>> {
-        if let State::Up(profile) = &*self.state.borrow() {
+        if let ConnectionState::Up(profile) = &*self.state.borrow() {
             return Ok(Arc::clone(profile));
         }
         // The first attempt is bounded by the connect timeout, so this wait is too.
         let mut state = self.state.clone();
-        let attempted = state.wait_for(|state| !matches!(state, State::Connecting)).await;
+        let attempted = state.wait_for(|state| !matches!(state, ConnectionState::Connecting)).await;
         match &*attempted.map_err(|_| Error::internal("the connection's monitor ended"))? {
-            State::Up(profile) => Ok(Arc::clone(profile)),
-            State::Down { until, why } => Err(unavailable(&self.runner.description.connection.name, *until, Some(why))),
-            State::Connecting => Err(Error::internal("bug: the first attempt to connect has not ended")),
+            ConnectionState::Up(profile) => Ok(Arc::clone(profile)),
+            ConnectionState::Down { until, why } => {
+                Err(unavailable(&self.runner.description.connection.name, *until, Some(why)))
+            }
+            ConnectionState::Connecting => Err(Error::internal("bug: the first attempt to connect has not ended")),
         }
     }
 

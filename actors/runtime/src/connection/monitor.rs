@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::connection::calls::runner::Runner;
-use crate::connection::state::State;
+use crate::connection::state::ConnectionState;
 use portico_core::backoff::Backoff;
 use portico_core::error::{Error, Kind};
 use portico_core::event::{Event, Observer};
@@ -34,7 +34,7 @@ pub(crate) enum PingReason {
 /// Watches one connection's source, for all threads together.
 pub(crate) struct ConnectionMonitor {
     runner: Arc<Runner>,
-    state: watch::Sender<State>,
+    state: watch::Sender<ConnectionState>,
     backoff: Backoff,
     attempting: bool,
     /// Something changed while the source was being read: the result may be outdated.
@@ -70,7 +70,7 @@ impl ConnectionMonitor {
     /// Watches the source of `runner`. However it ends, it notifies `exit` and cancels `ended`.
     pub(crate) fn new(
         runner: Arc<Runner>,
-        state: watch::Sender<State>,
+        state: watch::Sender<ConnectionState>,
         observer: Observer,
         exit: ExitNotifier,
         ended: CancellationToken,
@@ -144,7 +144,7 @@ impl ConnectionMonitor {
         let name = Arc::clone(self.name());
         let cause = reason(error);
         let answers = error.kind != Kind::Unavailable || self.runner.has_answered();
-        let was_up = matches!(*self.state.borrow(), State::Up(_));
+        let was_up = matches!(*self.state.borrow(), ConnectionState::Up(_));
         self.failed = self.failed.saturating_add(1);
         if was_up && !answers && self.failed == 1 {
             // The session that was asked may have ended by itself, or before the source came back.
@@ -156,7 +156,8 @@ impl ConnectionMonitor {
                 ctx.cancel_future(before);
             }
         } else {
-            self.state.send_replace(State::Down { until: Instant::now() + delay, why: Arc::new(error.again()) });
+            self.state
+                .send_replace(ConnectionState::Down { until: Instant::now() + delay, why: Arc::new(error.again()) });
             (self.observer)(&Event::ConnectionDown { name, cause, retry_in: delay });
             ctx.run_later(delay, Self::attempt);
         }
@@ -165,12 +166,12 @@ impl ConnectionMonitor {
     fn up(&mut self, profile: Profile, why: PingReason) {
         self.backoff.reset();
         self.failed = 0;
-        let was_up = matches!(*self.state.borrow(), State::Up(_));
+        let was_up = matches!(*self.state.borrow(), ConnectionState::Up(_));
         let product = profile.product.clone();
         let changed = self.state.send_if_modified(|state| match state {
-            State::Up(known) if **known == profile => false,
+            ConnectionState::Up(known) if **known == profile => false,
             _ => {
-                *state = State::Up(Arc::new(profile));
+                *state = ConnectionState::Up(Arc::new(profile));
                 true
             }
         });
@@ -208,7 +209,7 @@ impl ConnectionMonitor {
 
     /// Reads a source that is up: now, or once the current reading has ended.
     fn look(&mut self, why: PingReason, ctx: &mut Context<Self>) {
-        if !matches!(*self.state.borrow(), State::Up(_)) {
+        if !matches!(*self.state.borrow(), ConnectionState::Up(_)) {
             return;
         }
         if self.attempting {
@@ -226,7 +227,7 @@ impl Actor for ConnectionMonitor {
         self.attempt(ctx);
         ctx.run_interval(self.runner.description.connection.refresh, |actor, ctx| {
             // While Down the backoff decides when to try.
-            if matches!(*actor.state.borrow(), State::Up(_)) {
+            if matches!(*actor.state.borrow(), ConnectionState::Up(_)) {
                 actor.attempt(ctx);
             }
         });

@@ -8,7 +8,7 @@ use portico_sources::Profile;
 
 /// The state of a connection.
 #[derive(Clone, Debug)]
-pub enum State {
+pub enum ConnectionState {
     /// The first attempt is in progress.
     Connecting,
     /// The source answered when last asked.
@@ -22,7 +22,7 @@ pub enum State {
     },
 }
 
-impl State {
+impl ConnectionState {
     /// One lower-case word for listings.
     pub const fn as_str(&self) -> &'static str {
         match self {

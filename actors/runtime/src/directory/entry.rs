@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::usage::Usage;
-use crate::connection::{LiveConnection, PingReason, Probe, State};
+use crate::connection::{ConnectionState, LiveConnection, PingReason, Probe};
 use crate::queue::{Load, Queue};
 use portico_sources::{Access, Driver, Pool, Profile, Source};
 
@@ -29,7 +29,7 @@ pub struct ConnectionEntry {
 pub(super) struct EntryState {
     pub(super) queue: Arc<Queue>,
     pub(super) source: Option<Arc<dyn Source>>,
-    pub(super) state: watch::Receiver<State>,
+    pub(super) state: watch::Receiver<ConnectionState>,
     pub(super) slot: ActorSlot,
     pub(super) usage: Arc<Usage>,
 }
@@ -77,7 +77,7 @@ impl ConnectionEntry {
     /// idle.
     pub fn profile(&self) -> Option<Arc<Profile>> {
         match &*self.state.state.borrow() {
-            State::Up(profile) => Some(Arc::clone(profile)),
+            ConnectionState::Up(profile) => Some(Arc::clone(profile)),
             _ => None,
         }
     }
@@ -93,11 +93,12 @@ impl ConnectionEntry {
     /// Returns true if no first attempt to reach the source is in progress: it has ended, or waits for the first
     /// use.
     pub fn attempted(&self) -> bool {
-        !matches!(self.state.slot, ActorSlot::Alive(_)) || !matches!(*self.state.state.borrow(), State::Connecting)
+        !matches!(self.state.slot, ActorSlot::Alive(_))
+            || !matches!(*self.state.state.borrow(), ConnectionState::Connecting)
     }
 
     /// Returns a receiver of the connection's state.
-    pub fn watch(&self) -> watch::Receiver<State> {
+    pub fn watch(&self) -> watch::Receiver<ConnectionState> {
         self.state.state.clone()
     }
 
@@ -110,6 +111,6 @@ impl ConnectionEntry {
     /// Completes when no first attempt is in progress.
     pub(super) async fn settled(&self) {
         // An actor that died has ended its attempt too.
-        let _ = self.watch().wait_for(|state| !matches!(state, State::Connecting)).await;
+        let _ = self.watch().wait_for(|state| !matches!(state, ConnectionState::Connecting)).await;
     }
 }

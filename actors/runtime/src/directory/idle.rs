@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::entry::{ActorSlot, ConnectionEntry};
 use super::supervisor::Supervisor;
 use super::usage::ConnectionLease;
-use crate::connection::{State, unavailable};
+use crate::connection::{ConnectionState, unavailable};
 use portico_core::error::{Error, Result};
 use portico_core::event::Event;
 
@@ -63,7 +63,7 @@ impl Supervisor {
             return;
         };
         // Callers or the readiness check wait for its first attempt.
-        let settled = child.previous.is_none() && !matches!(*child.state.borrow(), State::Connecting);
+        let settled = child.previous.is_none() && !matches!(*child.state.borrow(), ConnectionState::Connecting);
         match if settled { child.usage.enter_idle(timeout) } else { Err(timeout) } {
             Err(wait) => Self::look_later(id, number, wait, ctx),
             Ok(()) => {
@@ -71,7 +71,7 @@ impl Supervisor {
                 self.started += 1;
                 child.number = self.started;
                 child.source = None;
-                child.state = watch::channel(State::Connecting).1;
+                child.state = watch::channel(ConnectionState::Connecting).1;
                 let slot = std::mem::replace(&mut child.slot, ActorSlot::Idle);
                 let name = Arc::clone(&child.connection().name);
                 self.publish(id);

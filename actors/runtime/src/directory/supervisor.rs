@@ -20,8 +20,8 @@ use super::entry::{ActorSlot, ConnectionEntry, EntryState};
 use super::snapshot::Snapshot;
 use super::usage::Usage;
 use crate::connection::{
-    Close, ConnectionMonitor, ConnectionSpec, Description, ExitNotifier, Intensity, LiveConnection, Names, Retire,
-    Runner, Start, State,
+    Close, ConnectionMonitor, ConnectionSpec, ConnectionState, Description, ExitNotifier, Intensity, LiveConnection,
+    Names, Retire, Runner, Start,
 };
 use crate::queue::Queue;
 use portico_core::backoff::Backoff;
@@ -61,7 +61,7 @@ pub(super) struct Child {
     pub(super) number: u64,
     /// Its actor's; absent while it is idle.
     pub(super) source: Option<Arc<dyn Source>>,
-    pub(super) state: watch::Receiver<State>,
+    pub(super) state: watch::Receiver<ConnectionState>,
     /// Which of the arbiters it lives on.
     arbiter: usize,
     /// What callers find until the first attempt under new settings has ended.
@@ -111,7 +111,11 @@ impl Supervisor {
 
     /// Adds a connection, and starts its monitor unless that waits for the first use. Returns the monitor's number
     /// and its state.
-    fn adopt(&mut self, connection: ConnectionSpec, ctx: &mut Context<Self>) -> Option<(u64, watch::Receiver<State>)> {
+    fn adopt(
+        &mut self,
+        connection: ConnectionSpec,
+        ctx: &mut Context<Self>,
+    ) -> Option<(u64, watch::Receiver<ConnectionState>)> {
         let id = connection.id;
         let previous = self.children.remove(&id);
         let arbiter = previous.as_ref().map_or(self.children.len() % self.arbiters.len(), |child| child.arbiter);
@@ -142,7 +146,7 @@ impl Supervisor {
     pub(super) fn start_actor(&mut self, id: Uuid, ctx: &mut Context<Self>) {
         let Some(child) = self.children.get_mut(&id) else { return };
         let Some(arbiter) = self.arbiters.get(child.arbiter) else { return };
-        let (state, watched) = watch::channel(State::Connecting);
+        let (state, watched) = watch::channel(ConnectionState::Connecting);
         child.state = watched;
         self.started += 1;
         let number = self.started;
@@ -212,7 +216,7 @@ impl Child {
             slot: ActorSlot::Idle,
             number: 0,
             source: None,
-            state: watch::channel(State::Connecting).1,
+            state: watch::channel(ConnectionState::Connecting).1,
             arbiter,
             previous: None,
             usage,
@@ -335,7 +339,7 @@ impl Handler<Reload> for Supervisor {
                 begun.push(async move {
                     let mut state = state;
                     // An actor that died has ended its attempt too.
-                    let _ = state.wait_for(|state| !matches!(state, State::Connecting)).await;
+                    let _ = state.wait_for(|state| !matches!(state, ConnectionState::Connecting)).await;
                     (id, number)
                 });
             }

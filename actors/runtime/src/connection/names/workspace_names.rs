@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::ready;
-use portico_core::call::Within;
+use portico_core::call::WorkspaceContext;
 use portico_core::error::{Error, Result};
 use portico_core::reply::{Column, Part, Results};
 use portico_sources::Profile;
@@ -18,7 +18,7 @@ use portico_sql::{Dialect, InWorkspace, ParameterNames, Renamed, Statement};
 pub(in crate::connection) fn understand(
     text: &str,
     dialect: Dialect,
-    (within, folder): (&Within, Option<&str>),
+    (within, folder): (&WorkspaceContext, Option<&str>),
     (connection, profile): (&str, &Profile),
     given: &ParameterNames,
 ) -> Result<(Vec<Statement>, Vec<Renamed>)> {
@@ -50,7 +50,7 @@ pub(in crate::connection) struct Names {
 }
 
 impl Names {
-    pub(in crate::connection) fn new(within: &Within, renamed: Vec<Renamed>) -> Self {
+    pub(in crate::connection) fn new(within: &WorkspaceContext, renamed: Vec<Renamed>) -> Self {
         Self { workspace: Arc::clone(&within.workspace.name), renamed: renamed.into() }
     }
 
