@@ -26,6 +26,7 @@ pub fn remedy(error: &io::Error) -> &'static str {
             "choose a port from 1024 on, or a folder that this user may write to, or let systemd listen: portico.socket"
         }
         io::ErrorKind::NotFound => "make the folder of the socket first",
+        io::ErrorKind::AlreadyExists => "move that file away, or choose another path",
         _ => "choose another address",
     }
 }
@@ -105,6 +106,9 @@ pub fn bind_unix(path: &Path) -> io::Result<UnixListener> {
         && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
     if left_behind {
         std::fs::remove_file(path)?;
+    }
+    if path.symlink_metadata().is_ok_and(|metadata| !metadata.file_type().is_socket()) {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file that is not a socket is there"));
     }
     UnixListener::bind(path)
 }

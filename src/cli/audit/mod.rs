@@ -120,6 +120,17 @@ fn is_moment(text: &str) -> bool {
 }
 
 impl Filter {
+    /// Refuses a time that ends before it begins.
+    fn check(&self) -> Result<(), Error> {
+        match (&self.since, &self.until) {
+            (Some(since), Some(until)) if since >= until => {
+                Err(Error::invalid(format!("--since: {since} is not before --until, {until}"))
+                    .hint("90m, 12h and 7d are so long ago: give the longer one to --since"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether `record` is asked for.
     fn has(&self, record: &Value) -> bool {
         let text = |name: &str| record[name].as_str().unwrap_or_default();
@@ -159,7 +170,9 @@ pub(super) fn run(command: Audit, common: &Common) -> Result<(), Failure> {
     };
     match command {
         Audit::Search { filter, limit } => {
-            let (mut records, mut left) = (begin(older)?, limit.unwrap_or(u64::MAX));
+            filter.check()?;
+            let most = limit.unwrap_or(u64::MAX);
+            let (mut records, mut left) = (begin(older)?, most);
             while left > 0
                 && let Some(record) = records()?
             {
@@ -167,6 +180,9 @@ pub(super) fn run(command: Audit, common: &Common) -> Result<(), Failure> {
                     print(&record, common);
                     left -= 1;
                 }
+            }
+            if left == most && !common.json {
+                eprintln!("portico: no record matches");
             }
         }
         Audit::Tail { lines, follow, filter } => {

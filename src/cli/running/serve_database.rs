@@ -74,6 +74,11 @@ impl Serve {
         let base = std::env::current_dir().map_err(|error| Failure::io("the working folder cannot be found", error))?;
         let folder = folders::data()?.join(database.name().to_ascii_lowercase());
         let mut config = Config::of_database(&database, &base, &folder, &lookup).map_err(Failure::Options)?;
+        if let Some(missing) = config.connections.iter().filter_map(|it| it.location.file()).find(|file| !file.exists())
+        {
+            let message = format!("--url: the database file {} does not exist", missing.display());
+            return Err(Error::not_found(message).hint("a relative path starts at the working folder").into());
+        }
         // Port 0 asks the system for a free one: the URLs need its number.
         let listener = TcpListener::bind(address)
             .map_err(|error| Failure::io(format_args!("--listen: {address} cannot be listened on"), error))?;

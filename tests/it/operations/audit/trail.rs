@@ -386,6 +386,10 @@ async fn changes_on_the_command_line_are_recorded_and_found() {
         let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
         assert!(!wrong.status.success() && said.contains(offered), "{filter} {word}: {said}");
     }
+    let turned = portico(folder, &["audit", "search", "--since", "1h", "--until", "2h"]);
+    assert!(!turned.status.success() && String::from_utf8_lossy(&turned.stderr).contains("--since: "), "{turned:?}");
+    let none = portico(folder, &["audit", "search", "--connection", "nowhere"]);
+    assert!(none.status.success() && String::from_utf8_lossy(&none.stderr).contains("no record matches"), "{none:?}");
     for outcome in ["ok", "failed", "refused", "not-found", "timed-out"] {
         assert!(portico(folder, &["audit", "search", "--outcome", outcome]).status.success(), "{outcome}");
     }

@@ -232,5 +232,6 @@ async fn a_unix_socket_never_takes_the_place_of_a_file() {
     let output = portico(folder.path(), &["serve"]);
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && words.contains("precious cannot be listened on"), "{words}");
+    assert!(words.contains("move that file away"), "{words}");
     assert_eq!(std::fs::read_to_string(folder.path().join("precious")).unwrap(), "data");
 }

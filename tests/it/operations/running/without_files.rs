@@ -37,6 +37,10 @@ async fn query(page: &Value, pat: &Value, query: &str) -> (u16, Value) {
 #[actix_web::test]
 async fn one_database_is_served_without_a_configuration() {
     let folder = TempDir::new().unwrap();
+    let missing = finished(&mut serve(folder.path(), &["--listen", "127.0.0.1:0"]));
+    let words = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(!missing.status.success() && words.contains("shop.db does not exist"), "{words}");
+    assert!(!folder.path().join("data").exists(), "something was made for a database that is not there");
     fixture::sqlite(&folder, "shop.db");
     let (mut running, page) = begun(&mut serve(folder.path(), &["--listen", "127.0.0.1:0"])).await;
     assert_eq!((&page["connectionName"], &page["access"]), (&json!("shop"), &json!("read-only")), "{page}");
