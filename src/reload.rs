@@ -98,6 +98,11 @@ fn compare<'a>(before: &Config, after: &'a Config) -> (Report, Vec<&'a Arc<Conne
     let changed_workspaces: BTreeSet<String> = changed_workspaces.map(|workspace| workspace.name.to_string()).collect();
     report.workspaces = changed_workspaces.into_iter().collect();
     report.settings = after.changed_settings(before);
+    if let (Some(now), Some(was)) = (&after.server.tls, &before.server.tls) {
+        let files: Vec<&str> = now.changed_files(was).collect();
+        report.certificate = files.contains(&"server.tls.certificate");
+        report.settings.extend(files.into_iter().map(str::to_owned));
+    }
     let names = |connections: &[&Arc<Connection>]| connections.iter().map(|each| each.name.to_string()).collect();
     (report.added, report.changed) = (names(&added), names(&changed));
     added.append(&mut changed);
@@ -145,7 +150,7 @@ impl App {
         };
         let record = self.recorded(&report).await?;
         if let (Some(certificates), Some(tls)) = (&self.certificates, &config.server.tls) {
-            report.certificate = certificates.renew(tls);
+            certificates.renew(tls);
             report.warnings.extend(look_at_certificate(&self.metrics, &config.server));
         }
         self.auth.reconfigure(reconfigured).await;

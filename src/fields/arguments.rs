@@ -62,13 +62,18 @@ fn wrapped_value(members: &[(String, Box<RawValue>)]) -> Result<Option<&RawValue
     match (has("dataType"), has("direction"), has("value")) {
         (Some(_), _, Some(value)) => Ok(Some(value)),
         (None, _, Some(value)) if is_wrapper => Ok(Some(value)),
-        (_, Some(direction), None) if is_wrapper && direction.get().parse::<u8>().is_ok() => Ok(Some(RawValue::NULL)),
+        (_, Some(direction), None) if is_wrapper && is_direction(direction) => Ok(Some(RawValue::NULL)),
         (Some(_), _, None) if each(is_nearly) => {
             Err("has a dataType and no value; add the member \"value\"".to_owned())
         }
         // A JSON value of its own, unless it has the members of a wrapper but for their spelling.
         _ => misspelt(members).map_or(Ok(None), Err),
     }
+}
+
+/// Returns true for a parameter's direction by its number (JDBC `DatabaseMetaData.getProcedureColumns`).
+fn is_direction(value: &RawValue) -> bool {
+    value.get().parse::<u8>().is_ok_and(|number| (1..=5).contains(&number))
 }
 
 /// Whether a member is called so, or nearly.
@@ -78,10 +83,12 @@ pub(super) fn is_nearly(known: &str, member: &str) -> bool {
 
 /// What is wrong with a value and its type, a number, where one of the two is misspelt.
 fn misspelt(members: &[(String, Box<RawValue>)]) -> Option<String> {
-    let nearly = |known: &str| members.iter().find(|(member, _)| is_nearly(known, member));
-    let (_, code) = nearly("dataType").zip(nearly("value")).map(|(data_type, _)| data_type)?;
+    let is_type = |member: &str| member.replace('_', "").eq_ignore_ascii_case("dataType");
+    let (_, code) = members.iter().find(|(member, _)| is_type(member))?;
     code.get().trim_matches('"').parse::<i32>().ok()?;
-    let is_known = |member: &str| WRAPPER.iter().any(|known| is_nearly(known, member));
+    members.iter().find(|(member, _)| is_nearly("value", member))?;
+    let is_known =
+        |member: &str| is_type(member) || is_nearly("value", member) || member.eq_ignore_ascii_case("direction");
     let (wrong, _) = members.iter().find(|(member, _)| !WRAPPER.contains(&member.as_str()))?;
     members.iter().all(|(member, _)| is_known(member)).then(|| {
         format!(
@@ -109,7 +116,9 @@ fn argument(name: String, value: Box<RawValue>, wrapped: Wrapped, field: &str) -
     let data_type = members.iter().find(|(member, _)| member == "dataType");
     let data_type = data_type.and_then(|(_, code)| code.get().trim_matches('"').parse().ok());
     if wrapped == Wrapped::Twice {
-        let inside = argument(name, inner, Wrapped::Once, field)?;
+        // Within a wrapper, what only looks like another one is a JSON value.
+        let inside = argument(name.clone(), inner.clone(), Wrapped::Once, field);
+        let inside = inside.unwrap_or(Argument { name, value: inner, data_type: None });
         // The innermost type is nearest to the value.
         return Ok(Argument { data_type: inside.data_type.or(data_type), ..inside });
     }
@@ -141,6 +150,9 @@ mod tests {
             (r#"{"value":1,"unit":"kg"}"#, r#"{"value":1,"unit":"kg"}"#),
             (r#"{"value":1,"datatype":"int"}"#, r#"{"value":1,"datatype":"int"}"#),
             (r#"{"Value":1}"#, r#"{"Value":1}"#),
+            (r#"{"type":1,"value":2}"#, r#"{"type":1,"value":2}"#),
+            (r#"{"data":1,"value":2}"#, r#"{"data":1,"value":2}"#),
+            (r#"{"direction":90}"#, r#"{"direction":90}"#),
         ] {
             assert_eq!(read(given).unwrap(), value, "{given}");
         }

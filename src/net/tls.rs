@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::NoServerSessionStorage;
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::sign::SingleCertAndKey;
 use rustls::{Error, ServerConfig};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -16,7 +16,7 @@ use super::transport::{HTTP2, Transport};
 use crate::config::Tls;
 
 /// The current certificate and client authorities. Open connections keep those that they started with.
-pub struct Certificates(ArcSwap<(Arc<CertifiedKey>, Arc<ServerConfig>)>);
+pub struct Certificates(ArcSwap<ServerConfig>);
 
 impl Certificates {
     /// Starts with the configured ones.
@@ -24,15 +24,15 @@ impl Certificates {
     /// # Errors
     /// If the library has no protocol version in common with itself.
     pub fn new(tls: &Tls) -> Result<Arc<Self>, Error> {
-        Ok(Arc::new(Self(ArcSwap::from_pointee((Arc::clone(&tls.certified), settings(tls)?)))))
+        Ok(Arc::new(Self(ArcSwap::new(settings(tls)?))))
     }
 
-    /// Takes renewed certificates and keys over. Returns true if the certificate changed.
-    pub fn renew(&self, tls: &Tls) -> bool {
+    /// Takes renewed certificates and keys over.
+    pub fn renew(&self, tls: &Tls) {
         // The same settings worked at the start.
-        let Ok(settings) = settings(tls) else { return false };
-        let before = self.0.swap(Arc::new((Arc::clone(&tls.certified), settings)));
-        before.0.cert != tls.certified.cert
+        if let Ok(settings) = settings(tls) {
+            self.0.store(settings);
+        }
     }
 
     /// Secures a connection with the current settings. Handshakes do not block each other, however many there are.
@@ -40,7 +40,7 @@ impl Certificates {
     /// # Errors
     /// The handshake fails, or the client leaves.
     pub async fn accept(&self, tcp: TcpStream) -> io::Result<Transport> {
-        let acceptor = TlsAcceptor::from(Arc::clone(&self.0.load().1));
+        let acceptor = TlsAcceptor::from(self.0.load_full());
         acceptor.accept(tcp.into()).await.map(|stream| Transport::Left(Box::new(stream)))
     }
 }

@@ -19,12 +19,10 @@ const FUNCTIONS_WITHOUT_BRACKETS: [&str; 9] = [
 ];
 
 /// What functions of other databases are called here.
-const FUNCTIONS: [(&str, &str); 14] = [
-    ("age", "a - b"),
+const FUNCTIONS: [(&str, &str); 12] = [
     ("array_agg", "string_agg(value, ', ')"),
     ("charindex", "strpos(text, part)"),
     ("curdate", "current_date"),
-    ("datediff", "a - b, which is a number of days where both are dates"),
     ("getdate", "now()"),
     ("group_concat", "string_agg(value, ', ')"),
     ("iif", "CASE WHEN … THEN … ELSE … END"),

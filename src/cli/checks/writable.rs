@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 use crate::config::Config;
 
@@ -30,7 +31,13 @@ pub(in crate::cli) fn spill_folder(config: &Config) -> Option<Unwritable> {
 /// That `path` cannot be written, or made in `above` where it is not there.
 fn unwritable(setting: &str, path: &Path, above: &Path) -> Option<Unwritable> {
     let place = if path.exists() { path } else { above };
-    let wrong = access(place, Access::WRITE_OK).err()?;
+    let wrong = if place.is_dir() {
+        access(place, Access::WRITE_OK | Access::EXEC_OK).err()?
+    } else if place == path {
+        access(place, Access::WRITE_OK).err()?
+    } else {
+        Errno::NOTDIR
+    };
     Some(Unwritable {
         message: format!("{setting}: {} cannot be written: {}: {wrong}", path.display(), place.display()),
         remedy: format!("let the service's user write {}, or change {setting}", place.display()),

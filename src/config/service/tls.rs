@@ -24,8 +24,21 @@ pub struct Tls {
     pub certified: Arc<CertifiedKey>,
     /// Judges clients' certificates, where they are demanded.
     pub clients: Option<Arc<dyn ClientCertVerifier>>,
+    /// The authorities that clients' certificates are of.
+    pub authorities: Vec<CertificateDer<'static>>,
     /// Where the key was read from.
     pub key_file: PathBuf,
+}
+
+impl Tls {
+    /// Returns the settings whose files hold another certificate, or other authorities, than `before`.
+    pub fn changed_files(&self, before: &Self) -> impl Iterator<Item = &'static str> {
+        let changes = [
+            ("server.tls.certificate", self.certified.cert != before.certified.cert),
+            ("server.tls.client_ca", self.authorities != before.authorities),
+        ];
+        changes.into_iter().filter(|(_, has_changed)| *has_changed).map(|(name, _)| name)
+    }
 }
 
 impl fmt::Debug for Tls {
@@ -58,7 +71,12 @@ impl ReadSetting for Option<Tls> {
             let message = format!("{} holds no private key: {error}", key_file.display());
             section.problem("key", message, "name a readable PEM file with one private key");
         });
-        let clients = files.client_ca.as_ref().map(|path| clients(&section, path));
+        let authorities = files.client_ca.as_ref().map(|path| certificates(&section, "client_ca", path));
+        let authorities = match authorities {
+            Some(authorities) => authorities?,
+            None => Vec::new(),
+        };
+        let clients = files.client_ca.as_ref().map(|path| clients(&section, path, &authorities));
         let certified = CertifiedKey::from_der(chain?, key.ok()?, &aws_lc_rs::default_provider()).map_err(|error| {
             let message = format!("certificate and key do not belong together: {error}");
             section.problem("key", message, "name the key that the certificate was made for");
@@ -67,7 +85,7 @@ impl ReadSetting for Option<Tls> {
             Some(clients) => Some(clients?),
             None => None,
         };
-        Some(Tls { certified: Arc::new(certified.ok()?), clients, key_file })
+        Some(Tls { certified: Arc::new(certified.ok()?), clients, authorities, key_file })
     }
 }
 
@@ -84,9 +102,13 @@ fn certificates(section: &Section<'_>, name: &str, path: &Path) -> Option<Vec<Ce
     None
 }
 
-fn clients(section: &Section<'_>, path: &Path) -> Option<Arc<dyn ClientCertVerifier>> {
+fn clients(
+    section: &Section<'_>,
+    path: &Path,
+    authorities: &[CertificateDer<'static>],
+) -> Option<Arc<dyn ClientCertVerifier>> {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(certificates(section, "client_ca", path)?);
+    roots.add_parsable_certificates(authorities.iter().cloned());
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
         // Clients with one certificate for us do not need the names (RFC 8446 §4.2.4).

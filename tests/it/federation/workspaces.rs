@@ -69,6 +69,9 @@ async fn names_are_the_workspaces_own() {
     }
     let (status, document) = query(&app, "revenue", json!({"query": "TABLE crm.people ORDER BY 1"})).await;
     assert_eq!((status, document["results"][0]["rows"].as_array().map(Vec::len)), (200, Some(3)), "{document}");
+    let body = json!({"query": "SELECT orders.* FROM orders WHERE orders.id = 1", "defaultSchema": "crm"});
+    let (status, document) = query(&app, "revenue", body).await;
+    assert_eq!((status, document["results"][0]["rows"].as_array().map(Vec::len)), (200, Some(1)), "{document}");
     // A view's own names are looked up where it was written, whatever the caller's default is.
     let body = json!({"query": "SELECT count(*) FROM main.rich", "defaultSchema": "crm"});
     assert_eq!(query(&app, "revenue", body).await.0, 200);

@@ -97,6 +97,7 @@ pub(crate) async fn plan(
     let Query { mut parsed, placeholders, explain, written } = parse::query(&statement.text, &given)?;
     let values = parameters::values(&placeholders, &statement.parameters)?;
     tables.say_main_folder(&mut parsed, &state)?;
+    parse::qualify_wildcards(&mut parsed);
     tables.ask(named(&parsed, &state)?).await?;
     tables.say_determined(&mut parsed, &state);
     if let Parsed::Statement(statement) = &parsed {

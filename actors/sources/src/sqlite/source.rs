@@ -27,11 +27,13 @@ use crate::sqlite::failure;
 use crate::sqlite::schema::SCHEMA;
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel;
+use crate::sqlite::session::temporary_files;
 use crate::sqlite::session::worker_pool::{Work, WorkerPool};
 use crate::{Access, DeclaredProcedure, Invocation, Plan, Prepared, Procedure, Profile, Settings, Source, Table, Task};
 use portico_core::budget::Budget;
 use portico_core::call::{Limits, MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Kind, Result};
+use portico_core::finding::Finding;
 use portico_core::mutex::lock;
 use portico_core::pattern::matches;
 use portico_core::reply::{Part, Results};
@@ -75,6 +77,10 @@ impl Sqlite {
 }
 
 impl Source for Sqlite {
+    fn excess_privileges(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+        Box::pin(async { Ok(temporary_files::unbounded().into_iter().collect()) })
+    }
+
     fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {

@@ -85,7 +85,8 @@ async fn a_client_certificate_is_demanded_where_it_is_configured() {
     assert!(secured(&service, &own.client(Some((folder, "stranger")))).await.is_err());
     // Another authority is in force for the next handshake.
     std::fs::write(folder.join("ca.pem"), foreign.0.pem()).unwrap();
-    assert!(service.reload().await.0);
+    let (done, said) = service.reload().await;
+    assert!(done && said["report"]["settings"] == json!(["server.tls.client_ca"]), "{said}");
     assert!(secured(&service, &own.client(Some((folder, "stranger")))).await.is_ok());
     assert!(secured(&service, &own.client(Some((folder, "client")))).await.is_err());
     assert!(once(&known).await.is_err(), "a session of before was taken up again");

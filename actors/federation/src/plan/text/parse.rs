@@ -119,7 +119,6 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
         refused::check(inner)?;
         let joins_by_query = joins_by_query(inner);
         written = Written { scopes: names::in_full(inner), casts: recursive::casts(inner), joins_by_query };
-        let _ = inner.visit(&mut Wildcards);
         labels::name(inner);
         spelling::translate(inner)?;
         leave_out_collations(inner)?;
@@ -136,6 +135,12 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
 }
 
 /// Qualifies `table.*` if the table has no alias: the engine does not recognise a name without its connection.
+pub(crate) fn qualify_wildcards(parsed: &mut Parsed) {
+    if let Parsed::Statement(statement) = parsed {
+        let _ = statement.visit(&mut Wildcards);
+    }
+}
+
 struct Wildcards;
 
 impl ast::VisitorMut for Wildcards {

@@ -145,7 +145,14 @@ impl Runner {
 
     /// Adds the scope or the tool for writes to a refusal, if the connection itself allows them.
     fn name_what_writes(&self, error: Error, call: &Call) -> Error {
-        let is_of_scope = error.kind == Kind::Forbidden && error.get_sqlstate() == Some(READ_ONLY);
+        // A tool or a procedure that only reads would refuse it with any scope.
+        let takes_writes = match &call.op {
+            Op::Script(..) => true,
+            Op::Execute(allowed, _) => *allowed != AllowedStatements::Select,
+            _ => false,
+        };
+        let is_refused_write = error.kind == Kind::Forbidden && error.get_sqlstate() == Some(READ_ONLY);
+        let is_of_scope = takes_writes && is_refused_write;
         if is_of_scope && !call.by.may(Scope::Write) && self.description.connection.access == Access::ReadWrite {
             return error.needs("write").hint("this credential only reads here; the statement needs the scope write");
         }

@@ -2,5 +2,5 @@
 
 pub(crate) mod cancel_flag;
 pub(crate) mod channel;
-mod temporary_files;
+pub(crate) mod temporary_files;
 pub(crate) mod worker_pool;

@@ -15,7 +15,7 @@ use crate::Exposure;
 use crate::sqlite::connect::open::{OpenDatabase, SessionKind, open};
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel::Sender;
-use crate::sqlite::session::temporary_files::TemporaryFiles;
+use crate::sqlite::session::temporary_files;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::mutex::lock;
 
@@ -162,14 +162,7 @@ impl WorkerPool {
         opened.switch.set(Some(Arc::clone(cancel)));
         let connection = &mut opened.connection;
         let switch = Arc::clone(cancel);
-        let mut temporary = (self.role == SessionKind::Reader).then(TemporaryFiles::default);
-        let look = move || {
-            if temporary.as_mut().is_some_and(TemporaryFiles::are_too_large) {
-                switch.stop(Kind::TooLarge);
-            }
-            switch.reached()
-        };
-        connection.progress_handler(INSTRUCTIONS, Some(look)).map_err(Error::internal)?;
+        connection.progress_handler(INSTRUCTIONS, Some(move || switch.reached())).map_err(Error::internal)?;
         let switch = Arc::clone(cancel);
         let mut since = None;
         let wait = move |attempt: i32| {
@@ -182,6 +175,7 @@ impl WorkerPool {
         };
         connection.busy_handler(Some(wait)).map_err(Error::internal)?;
         cancel.enter(connection.get_interrupt_handle());
+        let _watch = temporary_files::watch(self.role, cancel);
         work(opened, cancel, sender)
     }
 

@@ -36,6 +36,7 @@ async fn what_a_query_keeps_in_temporary_files_is_bounded() {
         "SELECT count(*) OVER (PARTITION BY wide) FROM n",
         "SELECT wide FROM n UNION SELECT wide FROM n",
         "SELECT count(DISTINCT wide) FROM n",
+        "SELECT zeroblob(5000000) FROM n ORDER BY random()",
     ] {
         let error = fixture.error(&format!("{rows} {query}"), Access::ReadOnly).await;
         assert_eq!((error.kind, error.get_sqlstate()), (Kind::TooLarge, Some("53400")), "{query}: {error:?}");
