@@ -121,11 +121,12 @@ fn told(why: Kind) -> Error {
         Kind::Unavailable => {
             Error::new(why, "the connection is closing; the statement was cancelled").sqlstate("57P01")
         }
-        Kind::TooLarge => {
-            Error::new(why, "the statement would keep more in temporary files than there is room for (1 GiB)")
-                .hint("sort, group or compare fewer rows or columns, or along an index")
-                .sqlstate("53400")
-        }
+        Kind::TooLarge => Error::new(
+            why,
+            "the running statements keep over 1 GiB in temporary files, and this one has written most of it",
+        )
+        .hint("sort, group or compare fewer rows or columns, or along an index")
+        .sqlstate("53400"),
         why => Error::new(why, "nobody waits for the answer any more; the statement was cancelled").sqlstate("57014"),
     }
 }
