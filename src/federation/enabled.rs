@@ -39,6 +39,9 @@ impl Federation {
     }
 
     fn engine(&self) -> Result<&Engine> {
+        if let Some(engine) = self.engine.get() {
+            return Ok(engine);
+        }
         let _alone = lock(&self.starting);
         if let Some(engine) = self.engine.get() {
             return Ok(engine);

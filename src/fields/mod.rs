@@ -46,15 +46,14 @@ impl Fields {
         if !self.known.contains(&name) {
             self.known.push(name);
         }
-        let index = self.members.iter().position(|(known, _)| known == name)?;
-        let (_, value) = self.members.remove(index);
-        (value.get() != "null").then_some(value)
+        self.take_silently(name)
     }
 
     /// Takes the member `name`, and does not offer it where another one is not known.
     pub fn take_silently(&mut self, name: &str) -> Option<Box<RawValue>> {
         let index = self.members.iter().position(|(known, _)| known == name)?;
-        Some(self.members.remove(index).1)
+        let (_, value) = self.members.remove(index);
+        (value.get() != "null").then_some(value)
     }
 
     /// A string.

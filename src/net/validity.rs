@@ -57,7 +57,7 @@ pub fn outside_validity(certificate: &CertificateDer<'_>, now: Timestamp) -> Opt
 
 /// Returns that `certificate` is for another host than that of `public_url`, if so: a proxy in front may know it by
 /// another name.
-fn not_for_host(certificate: &CertificateDer<'_>, public_url: &str) -> Option<String> {
+pub fn not_for_host(certificate: &CertificateDer<'_>, public_url: &str) -> Option<String> {
     let url = Url::parse(public_url).ok()?;
     let host = url.host_str()?.trim_matches(['[', ']']);
     let name = ServerName::try_from(host).ok()?;

@@ -1,5 +1,6 @@
 //! What the engine's own words mean for the caller, where they name what it has not, or speak of its insides.
 
+use crate::plan::columns::labels;
 use portico_core::error::{Error, Kind};
 
 /// What to do with what only a table's own connection can do.
@@ -115,6 +116,7 @@ fn unavailable(state: &str, what: &str) -> Error {
     rejected(state, format!("{what} is not supported over several connections"))
 }
 
-fn rejected(state: &str, message: String) -> Error {
-    Error::new(Kind::Rejected, message).sqlstate(state)
+/// The error of a statement that cannot be run, without the marks that our names carry within the engine.
+pub(crate) fn rejected(state: &str, message: String) -> Error {
+    Error::new(Kind::Rejected, labels::without_marks(&message)).sqlstate(state)
 }

@@ -6,7 +6,7 @@ use arrow_schema::ArrowError;
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 
-use crate::engine_words;
+use crate::engine_words::{self, rejected};
 use crate::external_error::find;
 use crate::functions::types::categories::type_name;
 use crate::plan::columns::labels;
@@ -234,10 +234,6 @@ fn no_signature(what: &str) -> Option<&str> {
 pub(crate) fn several_rows() -> Error {
     rejected("21000", "more than one row returned by a subquery used as an expression".to_owned())
         .hint("write max(…) around what it selects, or LIMIT 1 behind an ORDER BY")
-}
-
-fn rejected(state: &str, message: String) -> Error {
-    Error::new(Kind::Rejected, labels::without_marks(&message)).sqlstate(state)
 }
 
 fn no_column(column: &Column, there: &[Column]) -> Error {

@@ -61,22 +61,25 @@ pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
             say(format_args!("workspace {workspace}: {}", assets::REFUSED));
         }
         for found in sign_in::look(&config) {
-            say(format_args!("sign-in: {}", found.message));
-            if let Some(remedy) = found.remedy {
-                say(format_args!("         -> {remedy}"));
-            }
+            print_finding("sign-in", &found.message, found.remedy);
         }
         for found in &unwritable {
-            say(format_args!("files: {}", found.message));
-            say(format_args!("         -> {}", found.remedy));
+            print_finding("files", &found.message, Some(&found.remedy));
         }
         if let Some(complaint) = &certificate {
-            say(format_args!("tls: {complaint}"));
-            say(format_args!("         -> {REMEDY}"));
+            print_finding("tls", complaint, Some(REMEDY));
         }
         attempts.iter().for_each(print);
     }
     if ok { Ok(()) } else { Err(Failure::AlreadyReported) }
+}
+
+/// Prints a finding about the configuration, with its remedy if there is one.
+fn print_finding(subject: &str, message: &str, remedy: Option<&str>) {
+    say(format_args!("{subject}: {message}"));
+    if let Some(remedy) = remedy {
+        say(format_args!("         -> {remedy}"));
+    }
 }
 
 /// A connection, and the outcome of the attempt.

@@ -7,6 +7,7 @@ use portico_actors::auth::clock::Clock;
 use portico_actors::auth::records::{NewPat, PersonalAccessToken};
 use portico_actors::auth::store::Store;
 use portico_actors::error::Error;
+use portico_actors::name;
 use portico_actors::principal::Scope;
 use secrecy::ExposeSecret;
 use serde::Serialize;
@@ -51,7 +52,7 @@ pub(in crate::cli) enum PatCommand {
 
 /// Refuses a scope beyond the user's own: the token would silently have less.
 fn check_scope(store: &Store, email: &str, scope: Option<Scope>) -> Result<(), Error> {
-    let user = store.users()?.into_iter().find(|user| user.email.eq_ignore_ascii_case(email));
+    let user = store.users()?.into_iter().find(|user| name::key(&user.email) == name::key(email));
     let has = user.map(|user| user.rights.widest());
     match (scope, has) {
         (Some(scope), Some(has)) if scope > has => {

@@ -43,7 +43,7 @@ pub(in crate::cli) enum ControlRequest {
 }
 
 /// The response.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::cli) struct ControlResponse {
     /// Whether it was done.
     pub(in crate::cli) ok: bool,
@@ -63,10 +63,10 @@ pub(in crate::cli) struct ControlResponse {
 impl From<Result<Report, Problems>> for ControlResponse {
     fn from(result: Result<Report, Problems>) -> Self {
         match result {
-            Ok(report) => Self { ok: true, message: report.to_string(), report, problems: Vec::new(), config: None },
+            Ok(report) => Self { ok: true, message: report.to_string(), report, ..Self::default() },
             Err(Problems(problems)) => {
                 let message = "the configuration was not taken over; the service goes on as it was".to_owned();
-                Self { ok: false, message, report: Report::default(), problems, config: None }
+                Self { message, problems, ..Self::default() }
             }
         }
     }
@@ -75,7 +75,7 @@ impl From<Result<Report, Problems>> for ControlResponse {
 impl ControlResponse {
     /// Words without a report.
     pub(in crate::cli) fn new(ok: bool, message: String) -> Self {
-        Self { ok, message, report: Report::default(), problems: Vec::new(), config: None }
+        Self { ok, message, ..Self::default() }
     }
 }
 

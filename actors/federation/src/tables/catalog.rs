@@ -94,8 +94,7 @@ impl Tables {
             if let Ok(reference @ TableReference::Bare { .. }) = reference
                 && tables.contains(&reference)
                 && !common.contains(&reference)
-                && workspace.find(folder, reference.table()).is_none()
-                && workspace.find(MAIN, reference.table()).is_some()
+                && workspace.resolve(&[reference.table()], Some(folder)).is_ok_and(|(found, _)| found == MAIN)
             {
                 name.0.insert(0, ObjectNamePart::Identifier(Ident::new(MAIN)));
             }

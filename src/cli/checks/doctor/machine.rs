@@ -87,7 +87,7 @@ fn certificate(server: &Server) -> Option<CheckResult> {
     if let Some(complaint) = validity::outside_validity(shown, now) {
         return Some(CheckResult::problem("tls", complaint, REMEDY));
     }
-    if let Some(complaint) = validity::complaint(server, now) {
+    if let Some(complaint) = validity::not_for_host(shown, &server.public_url) {
         return Some(CheckResult::warning("tls", complaint, REMEDY));
     }
     let ends = Validity::of(shown).map(|validity| validity.end)?;

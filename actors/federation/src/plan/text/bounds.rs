@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, ObjectName, Query, Select, SelectItem, Statement, Visit, Visitor,
 };
 
+use crate::plan::text::syntax::is_subquery;
 use portico_core::error::{Error, Kind, Result};
 
 /// The maximal number of tables and subqueries after inlining: planning time grows with its third power.
@@ -204,10 +205,6 @@ const fn is_deeper(expr: &Expr) -> bool {
     let is_condition = matches!(expr, Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. });
     !is_condition
         && !matches!(expr, Expr::Nested(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_))
-}
-
-const fn is_subquery(expr: &Expr) -> bool {
-    matches!(expr, Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::Subquery(_))
 }
 
 impl Visitor for Sum<'_> {

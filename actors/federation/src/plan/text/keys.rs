@@ -8,14 +8,14 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArgExpr, GroupByExpr, Ident, LimitClause, ObjectName, OrderBy, OrderByKind, Query,
     Select, SelectItem, SelectItemQualifiedWildcardKind as Kind, SetExpr, Statement, TableFactor, TableWithJoins,
-    Value, Visit, VisitMut, Visitor, VisitorMut, visit_expressions,
+    Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use crate::functions::aggregates::single;
 use crate::functions::allowed::is_aggregate;
 use crate::plan::columns::labels::folded;
 use crate::plan::text::refused::{is_grouped, looks_at_several_rows};
-use crate::plan::text::syntax::{call, names_column, relations, selects, unnested};
+use crate::plan::text::syntax::{call, contains, is_subquery, names_column, relations, selects, unnested};
 
 /// The columns of a table, and those of its key.
 pub(crate) struct KeyedTable {
@@ -208,12 +208,7 @@ impl Keyed {
 
     /// Whether a column of the table is in it, or a query, which may have one.
     fn is_spoken_of(&self, expr: &Expr) -> bool {
-        let found = visit_expressions(expr, |part| match part {
-            Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
-            part if self.column(part, true).is_some() => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        });
-        found.is_break()
+        contains(expr, |part| is_subquery(part) || self.column(part, true).is_some())
     }
 
     /// Whether it is called by this name, or by one that ends so: tables of two connections may have one name.

@@ -1,6 +1,7 @@
 //! Parses the text with both parsers: ours determines the kind of statement, the engine's makes the plan. What
 //! either refuses is refused.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result as EngineResult};
@@ -94,11 +95,11 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     if one.class != Class::Select {
         return Err(with_instead(only_reads(&one.verb), text));
     }
-    let text_of_query = match one.text.get(..TABLE.len()) {
-        Some(verb) if verb.eq_ignore_ascii_case(TABLE) => one.text.replacen(verb, "SELECT * FROM", 1),
-        _ => one.text.clone(),
+    let query = match one.text.get(..TABLE.len()) {
+        Some(verb) if verb.eq_ignore_ascii_case(TABLE) => Cow::Owned(one.text.replacen(verb, "SELECT * FROM", 1)),
+        _ => Cow::Borrowed(one.text.as_str()),
     };
-    let mut parsed = DFParserBuilder::new(text_of_query.as_str())
+    let mut parsed = DFParserBuilder::new(query.as_ref())
         .with_dialect(&Bounded)
         // Brackets are counted before.
         .with_recursion_limit(1_000)

@@ -18,21 +18,31 @@ pub(super) fn relations(select: &Select) -> impl Iterator<Item = &TableFactor> {
 
 /// Returns true if an expression compares with ANY or ALL of a subquery.
 pub(super) fn compares_with_query(expr: &Expr) -> bool {
-    let found = visit_expressions(expr, |expr| match expr {
-        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } if matches!(**right, Expr::Subquery(_)) => {
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
+    contains(expr, |part| match part {
+        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => matches!(**right, Expr::Subquery(_)),
+        _ => false,
+    })
+}
+
+/// Returns true if an expression is a subquery itself.
+pub(super) const fn is_subquery(expr: &Expr) -> bool {
+    matches!(expr, Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::Subquery(_))
 }
 
 /// Returns true if an expression contains a subquery.
 pub(super) fn has_subquery(expr: &Expr) -> bool {
-    let found = visit_expressions(expr, |expr| match expr {
-        Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::Subquery(_) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
+    contains(expr, is_subquery)
+}
+
+/// Returns true if `is_sought` holds for a part of an expression.
+pub(super) fn contains(expr: &Expr, is_sought: impl Fn(&Expr) -> bool) -> bool {
+    let found =
+        visit_expressions(
+            expr,
+            |part| {
+                if is_sought(part) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            },
+        );
     found.is_break()
 }
 
