@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::kind::{Operation, Type};
 use super::offer::{Offer, widest};
@@ -14,19 +14,62 @@ pub(super) struct Definition {
     title: &'static str,
     description: &'static str,
     /// Its arguments. `catalogName` is declared for several connections, and accepted everywhere; so is `format`.
-    arguments: &'static [&'static str],
+    arguments: &'static [Argument],
 }
 
-const CATALOG: &str = "catalogName";
-const SCHEMA: &str = "schemaName";
-/// The arguments of every tool that runs a statement.
-const STATEMENT: [&str; 5] = ["query", "parameters", "defaultSchema", "maxRows", "timeout"];
-/// The arguments of tools that may write: with a dry run.
-const WRITING: [&str; 6] = ["query", "parameters", "defaultSchema", "maxRows", "timeout", "dryRun"];
-/// The arguments of tools that may change every row of a table.
-const CHANGING: [&str; 7] = ["query", "parameters", "defaultSchema", "maxRows", "timeout", "all", "dryRun"];
-/// Arguments that have to be given.
-const REQUIRED: [&str; 2] = ["query", "procedure"];
+/// An argument as `tools/list` shows it, which [`super::arguments`] reads.
+#[derive(Clone, Copy)]
+struct Argument {
+    name: &'static str,
+    /// Returns its JSON Schema, which does not repeat what the name says.
+    schema: fn(&Offer<'_>) -> Value,
+    is_required: bool,
+    /// Whether it is of use only to callers who may write.
+    of_writers: bool,
+}
+
+impl Argument {
+    /// A text that may be left out.
+    const fn text(name: &'static str) -> Self {
+        Self::new(name, |_| json!({"type": "string"}))
+    }
+
+    const fn new(name: &'static str, schema: fn(&Offer<'_>) -> Value) -> Self {
+        Self { name, schema, is_required: false, of_writers: false }
+    }
+
+    const fn required(self) -> Self {
+        Self { is_required: true, ..self }
+    }
+
+    const fn of_writers(self) -> Self {
+        Self { of_writers: true, ..self }
+    }
+}
+
+const CATALOG: Argument = Argument::text("catalogName");
+const SCHEMA: Argument = Argument::text("schemaName");
+const TABLE: Argument = Argument::text("tableName");
+const TABLE_TYPE: Argument = Argument::text("tableType");
+const COLUMN: Argument = Argument::text("columnName");
+const PROCEDURE_NAME: Argument = Argument::text("procedureName");
+const PARAM: Argument = Argument::text("paramName");
+const SEARCH: Argument = Argument::text("search");
+const PROCEDURE: Argument = Argument::text("procedure").required();
+const QUERY: Argument =
+    Argument::new("query", |_| json!({"type": "string", "description": "One statement; @name: a value of parameters"}))
+        .required();
+const PARAMETERS: Argument = Argument::new("parameters", |_| json!({"type": "object"}));
+const DEFAULT_SCHEMA: Argument = Argument::text("defaultSchema");
+const MAX_ROWS: Argument = Argument::new(
+    "maxRows",
+    |offer| json!({"type": "integer", "maximum": offer.bounds.max_rows, "default": offer.bounds.rows()}),
+);
+const TIMEOUT: Argument = Argument::new("timeout", |_| json!({"type": "integer", "description": "Seconds, 1 to 300"}));
+const ALL: Argument =
+    Argument::new("all", |_| json!({"type": "boolean", "description": "Needed without WHERE"})).of_writers();
+const DRY_RUN: Argument =
+    Argument::new("dryRun", |_| json!({"type": "boolean", "description": "Undo it; tells affectedRows"})).of_writers();
 
 /// All fixed tools, in their listed order. Each description says only what cannot be guessed: an agent pays for
 /// every word, again at each turn.
@@ -54,55 +97,55 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
         title: "List tables",
         description: "Lists tables and views with comments; search finds them by words. Names here and below: exact, LIKE \
                       patterns, or several with commas.",
-        arguments: &[SCHEMA, "tableName", "tableType", "search", "maxRows"],
+        arguments: &[SCHEMA, TABLE, TABLE_TYPE, SEARCH, MAX_ROWS],
     },
     Definition {
         operation: Operation::GetColumns,
         title: "List columns",
         description: "Lists columns with types, keys, references, values and comments.",
-        arguments: &[SCHEMA, "tableName", "columnName", "maxRows"],
+        arguments: &[SCHEMA, TABLE, COLUMN, MAX_ROWS],
     },
     Definition {
         operation: Operation::GetProcedures,
         title: "List procedures",
         description: "Lists stored functions and procedures.",
-        arguments: &[SCHEMA, "procedureName"],
+        arguments: &[SCHEMA, PROCEDURE_NAME],
     },
     Definition {
         operation: Operation::GetProcedureParameters,
         title: "List procedure parameters",
         description: "Lists parameters of functions and procedures; PARAM_TYPE: 1 in, 2 inout, 4 out, 5 return.",
-        arguments: &[SCHEMA, "procedureName", "paramName"],
+        arguments: &[SCHEMA, PROCEDURE_NAME, PARAM],
     },
     Definition {
         operation: Operation::ExecuteProcedure,
         title: "Call a procedure",
         description: "Calls a stored function or procedure. parameters by name; those with defaults may be left out.",
-        arguments: &["procedure", "parameters", "defaultSchema", "maxRows", "timeout", "dryRun"],
+        arguments: &[PROCEDURE, PARAMETERS, DEFAULT_SCHEMA, MAX_ROWS, TIMEOUT, DRY_RUN],
     },
     Definition {
         operation: Operation::ExecuteSelect,
         title: "Run a query",
         description: "Runs one SELECT. Aggregate in SQL rather than read many rows.",
-        arguments: &STATEMENT,
+        arguments: &[QUERY, PARAMETERS, DEFAULT_SCHEMA, MAX_ROWS, TIMEOUT],
     },
     Definition {
         operation: Operation::ExecuteSql,
         title: "Run any statement",
         description: "Runs any one statement that your access allows, in a transaction of its own.",
-        arguments: &CHANGING,
+        arguments: &[QUERY, PARAMETERS, DEFAULT_SCHEMA, MAX_ROWS, TIMEOUT, ALL, DRY_RUN],
     },
     Definition {
         operation: Operation::ExecuteInsert,
         title: "Insert rows",
         description: "Runs one INSERT, or a MERGE that only inserts.",
-        arguments: &WRITING,
+        arguments: &[QUERY, PARAMETERS, DEFAULT_SCHEMA, MAX_ROWS, TIMEOUT, DRY_RUN],
     },
     Definition {
         operation: Operation::ExecuteUpdate,
         title: "Update or delete rows",
         description: "Runs one UPDATE, DELETE or MERGE.",
-        arguments: &CHANGING,
+        arguments: &[QUERY, PARAMETERS, DEFAULT_SCHEMA, MAX_ROWS, TIMEOUT, ALL, DRY_RUN],
     },
 ];
 
@@ -127,7 +170,7 @@ impl Definition {
     }
 
     pub(super) fn kind(&self) -> Type {
-        if self.arguments.contains(&"query") { Type::Sql } else { Type::Universal }
+        if self.arguments.iter().any(|argument| argument.name == QUERY.name) { Type::Sql } else { Type::Universal }
     }
 
     /// Whether it is there to change data.
@@ -143,26 +186,21 @@ impl Definition {
     /// The object that `tools/list` shows. `left_out` is the number of tools made from procedures that are not listed.
     pub(super) fn describe(&self, offers: &[Offer<'_>], left_out: usize) -> Value {
         let offer = &widest(offers);
-        let mut properties: Map<String, Value> =
-            self.arguments.iter().map(|name| ((*name).to_owned(), argument(name, offer))).collect();
-        let mut about = Cow::Borrowed(self.description);
-        if offers.len() > 1 {
-            about = self.over_several();
-            properties.insert(CATALOG.to_owned(), json!({"type": "string"}));
-        }
+        // What any statement and any procedure may do depends on the caller's own access.
+        let any = matches!(self.operation, Operation::ExecuteSql | Operation::ExecuteProcedure);
+        let writes = self.writes() || (any && offers.iter().any(Offer::may_write));
+        let over_several = (offers.len() > 1).then_some(CATALOG);
+        let arguments = self.arguments.iter().copied().filter(|argument| writes || !argument.of_writers);
+        let arguments: Vec<Argument> = arguments.chain(over_several).collect();
+        let properties = arguments.iter().map(|argument| (argument.name.to_owned(), (argument.schema)(offer)));
+        let required: Vec<&str> = arguments.iter().filter(|it| it.is_required).map(|it| it.name).collect();
+        let mut about = if offers.len() > 1 { self.over_several() } else { Cow::Borrowed(self.description) };
         if left_out > 0 && self.operation == Operation::ExecuteProcedure {
             let more = format!(" {left_out} procedures have no tool in this list: get_procedures lists them.");
             about.to_mut().push_str(&more);
         }
-        let required: Vec<&str> = REQUIRED.into_iter().filter(|name| self.arguments.contains(name)).collect();
-        // What any statement and any procedure may do depends on the caller's own access.
-        let any = matches!(self.operation, Operation::ExecuteSql | Operation::ExecuteProcedure);
-        let writes = self.writes() || (any && offers.iter().any(Offer::may_write));
-        if !writes {
-            properties.retain(|name, _| name != "all" && name != "dryRun");
-        }
         let destroys = writes && self.operation != Operation::ExecuteInsert;
-        let input = open_schema(properties, &required);
+        let input = open_schema(properties.collect(), &required);
         let mut tool = tool(self.name(), self.title, &about, input, writes, destroys);
         if self.operation == Operation::GetInstructions {
             tool["outputSchema"] = json!({
@@ -179,19 +217,4 @@ impl Definition {
 pub(super) fn executing(offer: &Offer<'_>) -> Vec<&'static str> {
     let there = DEFINITIONS.iter().filter(|tool| tool.is_there(offer)).map(Definition::name);
     there.filter(|name| name.starts_with("execute_")).collect()
-}
-
-/// Returns the schema of one argument, with the same text everywhere. What its name says is not repeated.
-fn argument(name: &str, offer: &Offer<'_>) -> Value {
-    match name {
-        "query" => json!({"type": "string", "description": "One statement; @name: a value of parameters"}),
-        "parameters" => json!({"type": "object"}),
-        "timeout" => json!({"type": "integer", "description": "Seconds, 1 to 300"}),
-        "maxRows" => json!({
-            "type": "integer", "maximum": offer.bounds.max_rows, "default": offer.bounds.rows(),
-        }),
-        "all" => json!({"type": "boolean", "description": "Needed without WHERE"}),
-        "dryRun" => json!({"type": "boolean", "description": "Undo it; tells affectedRows"}),
-        _ => json!({"type": "string"}),
-    }
 }
