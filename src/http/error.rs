@@ -205,11 +205,13 @@ pub(super) fn coding_refused(mut response: HttpResponse) -> HttpResponse {
     response
 }
 
-/// A whole response to a body of another media type than `media` (RFC 9110 §15.5.16).
+/// A whole response to a body of another media type than `media`: 415 (RFC 9110 §15.5.16), or 400 where the form of
+/// OAuth is due (RFC 6749 §5.2).
 pub(super) fn type_refused(request: &HttpRequest, error: &Error, media: &'static str) -> HttpResponse {
-    let mut response = HttpResponse::build(UNSUPPORTED_MEDIA_TYPE);
+    let is_oauth = RoutePolicy::from_request(request).is_some_and(|policy| policy.form == ErrorFormat::OAuth);
+    let mut response = HttpResponse::build(if is_oauth { StatusCode::BAD_REQUEST } else { UNSUPPORTED_MEDIA_TYPE });
     response.insert_header((header::ACCEPT, media));
-    if RoutePolicy::from_request(request).is_some_and(|policy| policy.form == ErrorFormat::OAuth) {
+    if is_oauth {
         return response.json(OAuthFailure { error: "invalid_request", error_description: error.message.clone() });
     }
     response.json(ApiFailure { error: body(error, request_id::request_id(request)) })
