@@ -100,8 +100,11 @@ mod tests {
                 "token": "laptop"
             })
         );
-        let named = r#"{"parameters":{"password":"Hunter2"}}"#.to_owned();
-        assert_eq!(redact_json(named), r#"{"parameters":{"password":"[redacted]"}}"#);
+        for name in ["password", "@api_key", "stripeApiKey", "privateKey", "aws_access_key", "credentials", "passcode"]
+        {
+            let named = json!({"parameters": {name: "Hunter2"}}).to_string();
+            assert_eq!(redact_json(named), json!({"parameters": {name: REDACTED}}).to_string(), "{name}");
+        }
         let plain = r#"{"z":1,"a":"x"}"#.to_owned();
         assert_eq!(redact_json(plain.clone()), plain);
     }

@@ -25,8 +25,27 @@ const ENCODED: [&[u8]; 3] = [b"cHRjX", b"B0Y1", b"wdGNf"];
 /// Schemes of `Authorization` (RFC 9110 §11.6.2).
 const SCHEMES: [&[u8]; 4] = [b"bearer", b"basic", b"dpop", b"negotiate"];
 /// The endings of the last word in names of parameters whose values are secrets.
-const PARAMETERS: [&[u8]; 9] =
-    [b"password", b"passwd", b"pwd", b"passphrase", b"secret", b"token", b"verifier", b"assertion", b"csrf"];
+const PARAMETERS: [&[u8]; 19] = [
+    b"password",
+    b"passwd",
+    b"pwd",
+    b"passphrase",
+    b"passcode",
+    b"secret",
+    b"token",
+    b"verifier",
+    b"assertion",
+    b"csrf",
+    b"credential",
+    b"credentials",
+    b"apikey",
+    b"api_key",
+    b"api-key",
+    b"accesskey",
+    b"access_key",
+    b"privatekey",
+    b"private_key",
+];
 
 /// The characters between a scheme and its credential.
 const GAPS: [u8; 3] = *b" +\t";
@@ -333,7 +352,7 @@ pub(super) fn stands_for_another(value: &[u8]) -> bool {
 
 /// Whether a name that ends here is one of a secret.
 pub(super) fn is_secret_name(name: &[u8]) -> bool {
-    let ends = name.last().is_some_and(|last| b"drtnef".contains(&last.to_ascii_lowercase()));
+    let ends = name.last().is_some_and(|last| b"drtnefysl".contains(&last.to_ascii_lowercase()));
     ends && PARAMETERS
         .iter()
         .any(|known| name.len().checked_sub(known.len()).is_some_and(|start| name[start..].eq_ignore_ascii_case(known)))

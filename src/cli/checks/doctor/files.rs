@@ -8,6 +8,7 @@ use rustix::fs::{Access as Mode, access};
 
 use super::finding::CheckResult;
 use crate::audit::file::aside;
+use crate::cli::manage::connection::has_password;
 use crate::config::Config;
 
 /// The mode bits for reading by others, and for writing by the group or others.
@@ -79,12 +80,9 @@ fn configuration(file: &Path) -> CheckResult {
     CheckResult::ok("permissions", format!("{path} ({mode:o})"))
 }
 
-/// Whether a line has `//user:password@` with the password written out.
+/// Whether a line of the configuration has an address with its password written out.
 fn holds_password(line: &str) -> bool {
-    let line = line.trim_start();
-    let authority = line.split_once("://").map(|(_, rest)| rest);
-    let password = authority.and_then(|rest| rest.split_once('@')).and_then(|(user, _)| user.split_once(':'));
-    !line.starts_with('#') && password.is_some_and(|(_, password)| !password.is_empty() && !password.starts_with("${"))
+    !line.trim_start().starts_with('#') && line.split(['"', '\'']).any(has_password)
 }
 
 /// Reports a store whose owner is not that of its folder, as when root created it instead of the service's user:
