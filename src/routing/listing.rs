@@ -10,7 +10,7 @@ use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::pattern;
 use portico_actors::reply::{Cell, Column, Part, Reply, Results};
-use portico_actors::source::catalog::{assembled, labels, place};
+use portico_actors::source::catalog::{assembled, labels, object_labels, place};
 use portico_actors::source::texts;
 use portico_actors::workspace::{Asset, MAIN, View, Workspace, without_names};
 
@@ -45,9 +45,8 @@ pub(crate) async fn list_workspace(
     }
     let listing = WorkspaceListing { federation, directory, reachable, metadata, asking: &asking };
     let mut rows = listing.rows(&narrow).await?;
-    if metadata == MetadataKind::Columns {
-        found::relate(workspace, &mut rows);
-    }
+    found::relate(workspace, metadata, &mut rows);
+    retain_wanted(&mut rows, metadata, &narrow);
     if !narrow.explains {
         return Ok(assembled(metadata, rows));
     }
@@ -100,7 +99,6 @@ impl WorkspaceListing<'_> {
                 for view in workspace.views.iter().filter(is_wanted) {
                     rows.extend(self.of_view(view).await?);
                 }
-                retain_wanted(&mut rows, self.metadata, narrow);
                 Ok(rows)
             }
         }
@@ -186,17 +184,18 @@ fn matching(narrow: &MetadataFilter) -> fn(Option<&str>, &str) -> bool {
 
 /// Keeps the rows whose names match `narrow`.
 fn retain_wanted(rows: &mut Vec<Row>, metadata: MetadataKind, narrow: &MetadataFilter) {
-    let place = |label: &str| labels(metadata).iter().position(|(known, _)| *known == label);
+    let [schema, name] = object_labels(metadata);
     let wanted = [
-        (&narrow.schema, place("TABLE_SCHEMA").or(place("TABLE_SCHEM")).or(place("PROCEDURE_SCHEMA"))),
-        (&narrow.table, place("TABLE_NAME")),
-        (&narrow.table_type, place("TABLE_TYPE")),
-        (&narrow.column, place("COLUMN_NAME")),
-        (&narrow.procedure, place("PROCEDURE_NAME")),
-        (&narrow.param, place("PARAM_NAME")),
-    ];
+        (&narrow.schema, schema),
+        (&narrow.table, name),
+        (&narrow.procedure, name),
+        (&narrow.table_type, "TABLE_TYPE"),
+        (&narrow.column, "COLUMN_NAME"),
+        (&narrow.param, "PARAM_NAME"),
+    ]
+    .map(|(wanted, label)| (wanted, place(metadata, label)));
     rows.retain(|row| {
-        wanted.iter().all(|(wanted, place)| match (wanted, place.and_then(|place| row.get(place))) {
+        wanted.iter().all(|(wanted, place)| match (wanted, row.get(*place)) {
             (Some(wanted), Some(Cell::Text(name))) => matching(narrow)(Some(wanted), name),
             _ => true,
         })

@@ -132,10 +132,14 @@ pub fn place(metadata: MetadataKind, label: &str) -> usize {
     labels.iter().position(|(known, _)| *known == label).unwrap_or(labels.len())
 }
 
-/// Returns the column labels of the schema and the name of the object that a row describes, a table or a routine.
+/// Returns the column labels of the schema and the name of the object that a row describes, a table or a routine: the
+/// one that the filters of the listing are for.
 pub const fn object_labels(metadata: MetadataKind) -> [&'static str; 2] {
     match metadata {
         MetadataKind::Procedures | MetadataKind::ProcedureParameters => ["PROCEDURE_SCHEMA", "PROCEDURE_NAME"],
+        MetadataKind::PrimaryKeys | MetadataKind::Indexes => ["TABLE_SCHEM", "TABLE_NAME"],
+        MetadataKind::ImportedKeys => ["FKTABLE_SCHEM", "FKTABLE_NAME"],
+        MetadataKind::ExportedKeys => ["PKTABLE_SCHEM", "PKTABLE_NAME"],
         _ => ["TABLE_SCHEMA", "TABLE_NAME"],
     }
 }

@@ -18,6 +18,7 @@ views = [
     { name = "by_city", folder = "reports", description = "Turnover by city", query = "SELECT p.city, sum(o.total) AS turnover FROM orders o JOIN crm.people p ON p.id = o.customer_id GROUP BY p.city" },
     { name = "rich", query = "SELECT city FROM reports.by_city WHERE turnover > 100" },
 ]
+relations = [{ from = "orders.customer_id", to = "crm.people.id" }]
 "#;
 
 async fn query(app: &TestApp, workspace: &str, body: Value) -> (u16, Value) {
@@ -59,6 +60,10 @@ async fn names_are_the_workspaces_own() {
         "SELECT count(orders.id) FROM Orders",
         "SELECT count(*) FROM people p JOIN orders o ON o.customer_id = p.id",
         "WITH o AS (SELECT * FROM orders) SELECT count(*) FROM o",
+        // A name of WITH hides the table only where it is seen.
+        "WITH orders AS (SELECT * FROM orders) SELECT count(*) FROM orders",
+        "WITH o AS (SELECT * FROM orders), orders AS (SELECT 1) SELECT count(*) FROM o, orders",
+        "SELECT (WITH orders AS (SELECT 1 WHERE false) SELECT count(*) FROM orders) + count(*) FROM orders",
     ] {
         let (status, document) = query(&app, "revenue", json!({"query": text, "defaultSchema": "crm"})).await;
         assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([[3]])), "{text}: {document}");
@@ -148,7 +153,18 @@ async fn metadata_has_its_folders_as_schemas() {
     assert_eq!(names, [(&json!("reports"), &json!("city")), (&json!("reports"), &json!("turnover"))]);
     let columns = listed(&app, "columns?workspace=revenue&schemaName=crm&columnName=n%25").await;
     assert_eq!(columns.as_array().unwrap().len(), 1, "{columns}");
-    // A key to a table that is not there is not told of.
-    assert_eq!(listed(&app, "importedKeys?workspace=revenue").await, json!([]));
+    // A key to a table that is not there is not told of; a relation is told as a key without a name.
+    let related =
+        json!([["revenue", "crm", "people", "id", "revenue", "main", "orders", "customer_id", 1, 3, 3, null, null, 7]]);
+    for (listing, at_ends) in [("importedKeys", ["orders", "people"]), ("exportedKeys", ["people", "orders"])] {
+        assert_eq!(listed(&app, &format!("{listing}?workspace=revenue")).await, related);
+        for (table, keys) in at_ends.into_iter().zip([&related, &json!([])]) {
+            let path = format!("{listing}?workspace=revenue&tableName={table}");
+            assert_eq!(listed(&app, &path).await, *keys, "{path}");
+        }
+    }
+    let references = listed(&app, "columns?workspace=revenue&tableName=orders&columnName=customer_id").await;
+    assert_eq!(references[0][15], "crm.people.id", "{references}");
     assert_eq!(listed(&app, "primaryKeys?workspace=revenue&tableName=orders").await[0][0], "revenue");
+    assert_eq!(listed(&app, "primaryKeys?workspace=revenue&schemaName=archive&tableName=orders").await, json!([]));
 }

@@ -96,7 +96,7 @@ pub(crate) async fn plan(
     let given: Vec<&str> = statement.parameters.iter().map(|value| value.name.trim_start_matches('@')).collect();
     let Query { mut parsed, placeholders, explain, written } = parse::query(&statement.text, &given)?;
     let values = parameters::values(&placeholders, &statement.parameters)?;
-    tables.say_main_folder(&mut parsed, &state)?;
+    tables.say_main_folder(&mut parsed, &state);
     parse::qualify_wildcards(&mut parsed);
     tables.ask(named(&parsed, &state)?).await?;
     tables.say_determined(&mut parsed, &state);

@@ -2,7 +2,6 @@
 //! folders of a workspace, its tables and its views.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use async_trait::async_trait;
@@ -13,10 +12,9 @@ use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::object_name_to_table_reference;
-use datafusion::sql::resolve::resolve_table_references;
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, visit_relations_mut};
 use futures_util::future::try_join_all;
 
+use super::main_folder;
 use super::table::{self, Table, TableLocation};
 use crate::connections::Connections;
 use crate::external_error::external;
@@ -79,28 +77,14 @@ impl Tables {
         Ok(state)
     }
 
-    /// Qualifies names with the main folder that the statement's default folder does not contain: the engine
-    /// completes each unqualified name with the default folder.
-    ///
-    /// # Errors
-    /// If the statement's names cannot be read.
-    pub(crate) fn say_main_folder(&self, parsed: &mut Parsed, state: &SessionState) -> Result<()> {
+    /// Qualifies names with the main folder that the statement's default folder does not contain.
+    pub(crate) fn say_main_folder(&self, parsed: &mut Parsed, state: &SessionState) {
         let folder = &state.config_options().catalog.default_schema;
-        let (Some(workspace), false) = (&self.workspace, folder.eq_ignore_ascii_case(MAIN)) else { return Ok(()) };
-        let (tables, common) = resolve_table_references(parsed, true).map_err(engine_error)?;
-        let Parsed::Statement(statement) = parsed else { return Ok(()) };
-        let _ = visit_relations_mut(statement.as_mut(), |name: &mut ObjectName| {
-            let reference = object_name_to_table_reference(name.clone(), true);
-            if let Ok(reference @ TableReference::Bare { .. }) = reference
-                && tables.contains(&reference)
-                && !common.contains(&reference)
-                && workspace.resolve(&[reference.table()], Some(folder)).is_ok_and(|(found, _)| found == MAIN)
-            {
-                name.0.insert(0, ObjectNamePart::Identifier(Ident::new(MAIN)));
-            }
-            ControlFlow::<()>::Continue(())
-        });
-        Ok(())
+        if let (Some(workspace), Parsed::Statement(statement)) = (&self.workspace, parsed)
+            && !folder.eq_ignore_ascii_case(MAIN)
+        {
+            main_folder::qualify(statement, workspace, folder);
+        }
     }
 
     /// Looks up all of the tables, including those of views, concurrently by connection.

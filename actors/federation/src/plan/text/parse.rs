@@ -1,7 +1,6 @@
 //! Parses the text with both parsers: ours determines the kind of statement, the engine's makes the plan. What
 //! either refuses is refused.
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result as EngineResult};
@@ -10,6 +9,7 @@ use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Pa
 use datafusion::sql::sqlparser::ast::{self, VisitMut};
 
 use crate::dialect::Bounded;
+use crate::engine_words::rejected;
 use crate::failure::engine_error;
 use crate::plan::columns::labels;
 use crate::plan::text::cast_aliases;
@@ -20,7 +20,7 @@ use crate::plan::text::spelling;
 use crate::plan::text::syntax::{cast_to, joins_by_query, relations, selects};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
-use portico_sql::{Class, Dialect, ParameterNames};
+use portico_sql::{Class, Dialect, Kind as TokenKind, ParameterNames, tokens};
 
 /// A query, read.
 pub(crate) struct Query {
@@ -95,11 +95,8 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     if one.class != Class::Select {
         return Err(with_instead(only_reads(&one.verb), text));
     }
-    let query = match one.text.get(..TABLE.len()) {
-        Some(verb) if verb.eq_ignore_ascii_case(TABLE) => Cow::Owned(one.text.replacen(verb, "SELECT * FROM", 1)),
-        _ => Cow::Borrowed(one.text.as_str()),
-    };
-    let mut parsed = DFParserBuilder::new(query.as_ref())
+    let table = table_as_select(&one.text);
+    let mut parsed = DFParserBuilder::new(table.as_deref().unwrap_or(&one.text))
         .with_dialect(&Bounded)
         // Brackets are counted before.
         .with_recursion_limit(1_000)
@@ -116,6 +113,10 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     };
     let mut written = Written::default();
     if let Parsed::Statement(inner) = &mut parsed {
+        if table.is_some() && !is_one_table(inner) {
+            return Err(rejected("42601", "query: TABLE takes the name of one table".to_owned())
+                .hint("write SELECT * FROM, which takes all other clauses"));
+        }
         spelling::value_by_value(inner);
         refused::check(inner)?;
         let joins_by_query = joins_by_query(inner);
@@ -236,8 +237,23 @@ fn length(type_: &ast::DataType) -> Option<(u64, bool)> {
     }
 }
 
-/// `TABLE name` is `SELECT * FROM name`, which the engine's parser knows within a query alone.
-const TABLE: &str = "TABLE";
+/// Returns `TABLE name` as `SELECT * FROM name`: the engine's parser knows the former within a query alone.
+fn table_as_select(text: &str) -> Option<String> {
+    let first = tokens(text, Dialect::POSTGRESQL).into_iter().find(|token| token.kind != TokenKind::Blank)?;
+    let mut query = text.to_owned();
+    first.is_word(text, "TABLE").then(|| query.replace_range(first.range(), "SELECT * FROM"))?;
+    Some(query)
+}
+
+/// Whether all that a query says before ORDER BY is `SELECT * FROM name`.
+fn is_one_table(statement: &ast::Statement) -> bool {
+    let ast::Statement::Query(query) = statement else { return false };
+    let ast::SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let [ast::TableWithJoins { relation: ast::TableFactor::Table { name, .. }, joins }] = select.from.as_slice() else {
+        return false;
+    };
+    joins.is_empty() && select.to_string() == format!("SELECT * FROM {name}")
+}
 
 /// Adds what to write instead of what other databases take.
 fn with_instead(error: Error, text: &str) -> Error {

@@ -6,8 +6,8 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
     NamedWindowDefinition, NamedWindowExpr, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator,
-    SetQuantifier, Statement, TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor, WindowSpec, WindowType,
-    visit_expressions,
+    SetQuantifier, Statement, TableFactor, TableWithJoins, UnaryOperator, Value, ValueWithSpan, Visit, Visitor,
+    WindowSpec, WindowType, visit_expressions,
 };
 
 use crate::functions::allowed::{is_aggregate, is_missing, is_ordered_set, is_window};
@@ -66,9 +66,15 @@ impl Visitor for Parts {
         match expr {
             // The engine takes its patterns for regular expressions.
             Expr::SimilarTo { .. } => refuse("SIMILAR TO", "write LIKE, or ~ with a regular expression"),
-            // The engine gives it another precedence, and `#` loses NULL.
-            Expr::BinaryOp { op: BinaryOperator::PGExp | BinaryOperator::PGBitwiseXor, .. } => {
-                refuse("the operator ^ or #", "write power(a, b)")
+            Expr::BinaryOp { op, .. } => operator(op),
+            Expr::RLike { .. } => no_syntax("RLIKE", "write ~, or ~* where case does not count"),
+            Expr::Convert { .. } => no_syntax("CONVERT", "write CAST(value AS type)"),
+            Expr::CompoundFieldAccess { .. } => {
+                refuse("a part of an array or a row", "choose it in a view on the table's own connection")
+            }
+            // The engine takes both for octets.
+            Expr::Value(ValueWithSpan { value: Value::HexStringLiteral(_), .. }) => {
+                refuse("a hexadecimal number or bit string", "write the number in decimal digits")
             }
             Expr::Exists { subquery, .. } | Expr::InSubquery { subquery, .. } => membership_of(subquery),
             Expr::Cast { kind: CastKind::TryCast | CastKind::SafeCast, .. } => {
@@ -78,15 +84,28 @@ impl Visitor for Parts {
             Expr::Cast { data_type: DataType::Array(_), .. } => {
                 refuse("a cast to an array", "write = ANY (…) as IN (…), or cast it on its own connection")
             }
-            Expr::BinaryOp { op: BinaryOperator::Spaceship, .. } => {
-                no_syntax("the operator <=>", "write IS NOT DISTINCT FROM")
-            }
             Expr::QualifiedWildcard(..) => refuse("a whole row", "name one of its columns"),
             Expr::Function(call) => called(call),
             // Rows are equal to the engine where PostgreSQL does not know.
             Expr::Tuple(_) => refuse("a row", "compare its columns one by one"),
             _ => ControlFlow::Continue(()),
         }
+    }
+}
+
+/// Refuses operators that only the engine has, or that mean another thing to it.
+fn operator(op: &BinaryOperator) -> Checked {
+    match op {
+        // The engine gives it another precedence.
+        BinaryOperator::PGExp => refuse("the operator ^", "write power(a, b)"),
+        // It loses NULL.
+        BinaryOperator::PGBitwiseXor => refuse("the operator #", "write (a | b) - (a & b)"),
+        BinaryOperator::Spaceship => no_syntax("the operator <=>", "write IS NOT DISTINCT FROM"),
+        BinaryOperator::Xor => no_syntax("XOR", "write <> between conditions, and (a | b) - (a & b) between numbers"),
+        BinaryOperator::MyIntegerDivide | BinaryOperator::DuckIntegerDivide => {
+            no_syntax("the operator DIV", "write /, which divides whole numbers into whole numbers")
+        }
+        _ => ControlFlow::Continue(()),
     }
 }
 
@@ -144,6 +163,10 @@ fn aggregate_only(call: &Function) -> Checked {
     }
     if !call.within_group.is_empty() && !is_ordered_set(&name) {
         return refused(format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"), "42809");
+    }
+    let has_none = matches!(&call.args, FunctionArguments::List(list) if list.args.is_empty());
+    if has_none && is_aggregate(&name) && !is_ordered_set(&name) {
+        return refused(format!("{name}(*) must be used to call a parameterless aggregate function"), "42809");
     }
     if is_distinct && is_of_all(&call.args) {
         return refused("DISTINCT cannot be used with *".to_owned(), "42601");
