@@ -40,6 +40,7 @@ pub use self::scans::procedure::procedure_name;
 pub use self::scans::redact::{Redact, redacted};
 pub use self::scans::repeated::{ParameterPlace, parameter_places};
 pub use self::scans::statement_form::{StatementForm, statement_form};
+pub use self::scans::temporary::makes_temporary;
 pub use self::statement::{Addressed, Statement, addressed, catalogs, statements, statements_over_connections};
 pub use self::statement::{is_open, with_values};
 pub use self::workspace_rewrite::{InWorkspace, Renamed, statements_within, written};

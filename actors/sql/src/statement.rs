@@ -15,7 +15,7 @@ use crate::parsed::names::{self, NameReference, Named, Naming};
 use crate::parsed::relations::{Relation, relations};
 use crate::parsed::{effects, shape_cache, tree};
 use crate::rewrite::{self, Edit};
-use crate::scans::{every_row, redact};
+use crate::scans::redact;
 use portico_core::error::{Error, Result};
 
 /// One statement, understood and put into the source's own names.
@@ -35,7 +35,7 @@ pub struct Statement {
     /// Whether the source's row count is that of changed rows: the verb is INSERT, UPDATE, DELETE or MERGE, also
     /// after WITH.
     pub counts: bool,
-    /// The verb of an UPDATE or DELETE without WHERE, where it has one.
+    /// The verb of an UPDATE or DELETE without WHERE, or of one that is not understood.
     pub every_row: Option<&'static str>,
     /// Whether it calls a function that is not known to be harmless, so that even a SELECT may write.
     pub calls_functions: bool,
@@ -202,7 +202,8 @@ pub(super) fn assemble(
     let Reading { effects, references, sure, class, returns_rows } = reading;
     let verb = verb(text, &words);
     let counts = effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
-    let every_row = if class.reads_only() { None } else { every_row::every_row(text, &words) };
+    // A definition may hold a statement that is not run.
+    let every_row = effects.every_row.filter(|_| class != Class::Ddl || effects.creates);
     let calls_functions =
         !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &references);
     let named = names::named(text, &words, &references, sure, dialect, catalog);

@@ -14,4 +14,5 @@ mod routines;
 pub(crate) mod server;
 mod told;
 mod unasked;
+mod workspace_statements;
 mod workspaces;

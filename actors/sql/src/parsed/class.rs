@@ -77,7 +77,6 @@ pub(crate) fn classify(text: &str, words: &[Token], effects: Effects, dialect: D
         }
         () if dialect.replaces && is("REPLACE") => return (Class::Insert, effects.rows),
         () if dialect.pragmas && is("PRAGMA") => return (pragma(text, words), true),
-        () if dialect.pragmas && is("EXPLAIN") => return (compiled(text, words, effects, dialect), true),
         () if dialect.pragmas && first.is_any(text, &["ATTACH", "DETACH"]) => Class::Session,
         () if is("EXPLAIN") => return (explain(text, words, effects, dialect), true),
         () if is("SHOW") => return (Class::Select, true),
@@ -174,48 +173,25 @@ fn skip_parentheses(words: &[Token]) -> &[Token] {
     words.get(start..).unwrap_or_default()
 }
 
-/// SQLite's EXPLAIN compiles the statement without running it; to compile a writing one, the scope to write is
-/// needed.
-fn compiled(text: &str, words: &[Token], effects: Effects, dialect: Dialect) -> Class {
-    let is_plan = words.get(1).is_some_and(|word| word.is_word(text, "QUERY"));
-    let explained = words.get(if is_plan { 3 } else { 1 }..).unwrap_or_default();
-    match classify(text, explained, effects, dialect).0 {
-        class @ (Class::Insert | Class::Update | Class::Ddl) => class,
-        _ => Class::Select,
-    }
-}
-
-/// EXPLAIN only plans, unless ANALYZE makes it run the statement.
+/// EXPLAIN has the class of what it explains, also where it only plans it.
 fn explain(text: &str, words: &[Token], effects: Effects, dialect: Dialect) -> Class {
     let mut rest = words.get(1..).unwrap_or_default();
-    let mut runs = false;
-    let options = rest.first().is_some_and(|token| token.text(text) == "(")
-        && !skip_parentheses(rest)
-            .first()
-            .is_some_and(|token| token.is_any(text, &["SELECT", "VALUES", "TABLE", "WITH"]));
-    if options {
+    let is = |token: &Token, words: &[&str]| token.is_any(text, words);
+    if dialect.pragmas && rest.first().is_some_and(|token| is(token, &["QUERY"])) {
+        rest = rest.get(2..).unwrap_or_default();
+    } else if rest.first().is_some_and(|token| token.kind == Kind::Open)
+        && !skip_parentheses(rest).first().is_some_and(|token| is(token, &["SELECT", "VALUES", "TABLE", "WITH"]))
+    {
         let end = rest.iter().position(|token| token.kind == Kind::Close).unwrap_or(rest.len());
-        let (inside, outside) = rest.split_at(end);
-        runs = inside.windows(2).any(|pair| match pair {
-            [option, value] => {
-                let off = value.text(text).trim_matches('\'').to_ascii_lowercase();
-                option.is_any(text, ANALYZE) && !matches!(off.as_str(), "false" | "off" | "0")
-            }
-            _ => false,
-        }) || inside.last().is_some_and(|token| token.is_any(text, ANALYZE));
-        rest = outside.get(1..).unwrap_or_default();
+        rest = rest.get(end + 1..).unwrap_or_default();
     } else {
-        while let Some(token) = rest.first().filter(|token| token.is_any(text, &["ANALYZE", "ANALYSE", "VERBOSE"])) {
-            runs |= token.is_any(text, ANALYZE);
-            rest = rest.get(1..).unwrap_or_default();
-        }
+        let options = rest.iter().take_while(|token| is(token, &["ANALYZE", "ANALYSE", "VERBOSE"])).count();
+        rest = rest.get(options..).unwrap_or_default();
     }
     // EXPLAIN does not nest; should the text say so, the source refuses it.
-    let nested = rest.first().is_some_and(|token| token.is_word(text, "EXPLAIN"));
-    if runs && !nested { classify(text, rest, effects, dialect).0 } else { Class::Select }
+    let is_nested = rest.first().is_some_and(|token| is(token, &["EXPLAIN"]));
+    if is_nested { Class::Select } else { classify(text, rest, effects, dialect).0 }
 }
-
-const ANALYZE: &[&str] = &["ANALYZE", "ANALYSE"];
 
 fn pragma(text: &str, words: &[Token]) -> Class {
     let mut names = words.iter().skip(1).take_while(|token| token.is_name() || token.kind == Kind::Dot);

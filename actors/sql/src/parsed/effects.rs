@@ -19,6 +19,17 @@ pub(crate) struct Effects {
     pub(crate) rows: bool,
     /// Whether the verb of the whole is INSERT, UPDATE, DELETE or MERGE, also behind WITH.
     pub(crate) counts: bool,
+    /// The verb of an UPDATE or DELETE that has no WHERE, or is not known to have one.
+    pub(crate) every_row: Option<&'static str>,
+}
+
+/// Returns the verb that changes rows.
+pub(crate) const fn changing_verb(updates: bool, deletes: bool) -> Option<&'static str> {
+    match (updates, deletes) {
+        (true, _) => Some("UPDATE"),
+        (_, true) => Some("DELETE"),
+        _ => None,
+    }
 }
 
 const VERBS: &[&str] = &["SELECT", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"];
@@ -63,6 +74,12 @@ pub(crate) fn scan(text: &str, words: &[Token]) -> Effects {
         }
         into |= is("INTO") && !qualified && !before.is_some_and(|before| before.is_any(text, VERBS));
         effects.rows |= depth == 0 && is("RETURNING") && !qualified;
+        // Whatever its WHERE belongs to is not known, nor where a verb may stand.
+        let is_of_another = before
+            .is_some_and(|before| before.kind == Kind::Dot || before.is_any(text, &["DO", "FOR", "KEY", "ON", "THEN"]));
+        if !is_of_another && effects.every_row.is_none() {
+            effects.every_row = changing_verb(is("UPDATE"), is("DELETE"));
+        }
     }
     effects.changes |= merges && !effects.inserts;
     let queries = main.is_some_and(|(main, _)| main.is_any(text, QUERIES));

@@ -4,7 +4,7 @@
 use squawk_lexer::TokenKind;
 use squawk_syntax::{SourceFile, SyntaxKind, SyntaxNode};
 
-use super::effects::Effects;
+use super::effects::{Effects, changing_verb};
 use super::names::{NameKind, NameReference};
 use crate::lexing::token::Token;
 
@@ -42,6 +42,8 @@ pub(crate) fn read(masked: &str, words: &[Token], start: usize) -> Option<Facts>
     let mut merges = false;
     let mut merge_inserts = false;
     for node in statement.descendants() {
+        let effects = &mut facts.effects;
+        effects.every_row = effects.every_row.or_else(|| changes_every_row(&node));
         match node.kind() {
             SyntaxKind::ERROR => return None,
             SyntaxKind::INSERT => facts.effects.inserts = true,
@@ -88,6 +90,13 @@ fn returns_rows(statement: &SyntaxNode) -> bool {
         | SyntaxKind::TABLE => true,
         _ => statement.children().any(|child| child.kind() == SyntaxKind::RETURNING_CLAUSE),
     }
+}
+
+/// Returns the verb of an UPDATE or DELETE without WHERE.
+fn changes_every_row(node: &SyntaxNode) -> Option<&'static str> {
+    let verb = changing_verb(node.kind() == SyntaxKind::UPDATE, node.kind() == SyntaxKind::DELETE)?;
+    let chooses = |child: SyntaxNode| matches!(child.kind(), SyntaxKind::WHERE_CLAUSE | SyntaxKind::WHERE_CURRENT_OF);
+    (!node.children().any(chooses)).then_some(verb)
 }
 
 /// The name that this node holds as a whole, if it holds one.

@@ -1,6 +1,5 @@
 //! Reads a text by its tokens alone, for error texts, logs and sources; access is never decided by it.
 
-pub(crate) mod every_row;
 pub(crate) mod frame;
 pub(crate) mod listed;
 pub(crate) mod plain;
@@ -8,3 +7,4 @@ pub(crate) mod procedure;
 pub(crate) mod redact;
 pub(crate) mod repeated;
 pub(crate) mod statement_form;
+pub(crate) mod temporary;

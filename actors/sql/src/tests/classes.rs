@@ -18,15 +18,15 @@ fn classes_of_postgresql() {
         ("select 1 -- ; delete from t", Select, true),
         ("select $$ insert $$", Select, true),
         ("explain select 1", Select, true),
-        ("explain delete from t", Select, true),
+        ("explain delete from t", Update, true),
         ("explain (select 1)", Select, true),
-        ("explain (format json) delete from t", Select, true),
+        ("explain (format json) delete from t", Update, true),
         ("explain analyze delete from t", Update, true),
         ("explain analyse verbose insert into t values (1)", Insert, true),
         ("explain (analyze) delete from t", Update, true),
         ("explain (verbose, analyze true) update t set a = 1", Update, true),
-        ("explain (analyze false, verbose) delete from t", Select, true),
-        ("explain (analyze off) delete from t", Select, true),
+        ("explain (analyze false, verbose) delete from t", Update, true),
+        ("explain (analyze off) delete from t", Update, true),
         ("explain (analyze) select 1", Select, true),
         ("explain (analyze) with x as (delete from t returning *) select * from x", Update, true),
         ("explain analyze create table t as select 1", Ddl, true),
@@ -158,7 +158,7 @@ fn classes_of_sqlite() {
         ("explain insert into t values (1)", Insert, true),
         ("explain query plan create table t (a)", Ddl, true),
         ("explain query plan select * from t", Select, true),
-        ("explain attach 'x' as y", Select, true),
+        ("explain attach 'x' as y", Session, true),
         ("pragma table_info(t)", Select, true),
         ("pragma main.table_info('t')", Select, true),
         ("pragma user_version", Select, true),
@@ -209,5 +209,41 @@ fn calls_of_functions_that_may_act() {
         ("do $$ $$", true),
     ] {
         assert_eq!(one(text).calls_functions, calls, "{text}");
+    }
+}
+
+#[test]
+fn a_change_of_every_row_is_read_from_the_tree() {
+    for (text, expected) in [
+        ("UPDATE t SET a = 1", Some("UPDATE")),
+        ("delete from t", Some("DELETE")),
+        ("DELETE FROM t WHERE true", None),
+        ("DELETE FROM t WHERE CURRENT OF c", None),
+        ("DELETE FROM t USING u", Some("DELETE")),
+        ("DELETE FROM t RETURNING a AS where", Some("DELETE")),
+        ("UPDATE t SET a = 0 RETURNING 1 AS where", Some("UPDATE")),
+        ("UPDATE t SET a = (SELECT 1 FROM u WHERE u.id = t.id)", Some("UPDATE")),
+        ("UPDATE t SET a = (SELECT 1 FROM u) WHERE id = 1", None),
+        ("WITH d AS (DELETE FROM t RETURNING a) SELECT * FROM d WHERE a = 1", Some("DELETE")),
+        ("WITH d AS (DELETE FROM t WHERE a = 1 RETURNING a) SELECT * FROM d", None),
+        ("WITH d AS (DELETE FROM t RETURNING a) SELECT * INTO u FROM d", Some("DELETE")),
+        ("WITH x AS (SELECT 1) UPDATE t SET a = 1", Some("UPDATE")),
+        ("WITH x AS (SELECT 1) UPDATE t SET a = 1 WHERE b", None),
+        ("WITH RECURSIVE x(i) AS (SELECT 1) CYCLE i SET c USING p DELETE FROM t", Some("DELETE")),
+        ("EXPLAIN ANALYZE DELETE FROM t", Some("DELETE")),
+        ("INSERT INTO t VALUES (1) ON CONFLICT (id) DO UPDATE SET a = 1", None),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET a = 1", None),
+        ("SELECT * FROM t FOR UPDATE", None),
+        ("SELECT * FROM (SELECT 2) y FOR NO KEY UPDATE", None),
+        ("SELECT 'DELETE FROM t'", None),
+        ("CREATE RULE r AS ON UPDATE TO t DO INSTEAD DELETE FROM u", None),
+        ("GRANT UPDATE, DELETE ON t TO r", None),
+        // What is not understood counts, whatever WHERE it has.
+        ("UPDATE t SET a = ] WHERE b", Some("UPDATE")),
+        ("SELECT ] FROM t FOR UPDATE", None),
+        ("MERGE INTO t ] USING s ON a WHEN MATCHED THEN DELETE", None),
+        ("INSERT INTO t ] VALUES (1) ON CONFLICT DO UPDATE SET a = 1", None),
+    ] {
+        assert_eq!(one(text).every_row, expected, "{text}");
     }
 }

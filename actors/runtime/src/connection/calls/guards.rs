@@ -13,8 +13,8 @@ use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::AssumedIdentity;
 use portico_core::reply::Part;
 use portico_sources::texts;
-use portico_sources::{Access, Estimate, Plan, Prepared, Task};
-use portico_sql::Edit;
+use portico_sources::{Access, CallShare, Estimate, Plan, Prepared, Task};
+use portico_sql::{Class, Edit};
 
 /// How long a statement may run to be counted.
 const COUNTING: Duration = Duration::from_secs(5);
@@ -28,24 +28,29 @@ impl Runner {
     /// larger.
     pub(in crate::connection) async fn guard(
         &self,
-        identity: &AssumedIdentity,
-        task: &Task,
+        caller: &(AssumedIdentity, Option<CallShare>),
+        (task, access): (&Task, Access),
         call: &Call,
     ) -> Result<()> {
         let (Op::Execute(_, sql) | Op::Script(_, sql), Task::Statement(prepared)) = (&call.op, task) else {
             return Ok(());
         };
-        if let Some(verb) = prepared.statement.every_row.filter(|_| sql.guards_every_row && !sql.dry_run) {
-            return Err(Box::pin(self.every_row(verb, identity, prepared, call)).await);
+        let is_guarded = sql.guards_every_row && !sql.dry_run && access == Access::ReadWrite;
+        if let Some(verb) = prepared.statement.every_row.filter(|_| is_guarded) {
+            return Err(Box::pin(self.every_row(verb, caller, prepared, call)).await);
         }
         let limit = self.description.connection.cost_limit.filter(|_| sql.limits_cost);
-        let Some(limit) = limit.filter(|_| prepared.statement.class.reads_only()) else { return Ok(()) };
-        match Box::pin(self.estimate(identity, prepared, call)).await {
-            Ok(Some(Estimate { cost: Some(cost), costliest })) if cost > f64::from(limit) => Err(Error::new(
-                Kind::Rejected,
-                format!("query: its planned cost of {cost:.0} is beyond this connection's limit of {limit}"),
-            )
-            .hint(format!("{costliest}; filter by an indexed column, or read fewer rows"))),
+        let Some(limit) = limit else { return Ok(()) };
+        match Box::pin(self.estimate(caller, prepared, call)).await {
+            Ok(Some(Estimate { cost: Some(cost), costliest })) if cost > f64::from(limit) => {
+                // A plan is in the source's own names.
+                let is_told = call.op.within().is_none_or(|within| within.is_reached);
+                let costliest = if is_told { format!("{costliest}; ") } else { String::new() };
+                let message =
+                    format!("query: its planned cost of {cost:.0} is beyond this connection's limit of {limit}");
+                Err(Error::new(Kind::Rejected, message)
+                    .hint(format!("{costliest}filter by an indexed column, or read fewer rows")))
+            }
             // Errors in its syntax and names are reported when it runs, in the usual order.
             Err(error)
                 if !matches!(error.kind, Kind::Internal | Kind::TimedOut)
@@ -65,14 +70,20 @@ impl Runner {
 
     /// Returns the refusal of a statement that changes every row, with their number; or another error of the
     /// statement.
-    async fn every_row(&self, verb: &str, identity: &AssumedIdentity, prepared: &Prepared, call: &Call) -> Error {
+    async fn every_row(
+        &self,
+        verb: &str,
+        caller: &(AssumedIdentity, Option<CallShare>),
+        prepared: &Prepared,
+        call: &Call,
+    ) -> Error {
+        let limits = Limits { timeout: call.limits.timeout.min(COUNTING), rows: None };
+        let task = Task::Statement(prepared.clone());
         let plan = Plan {
-            limits: Limits { timeout: call.limits.timeout.min(COUNTING), rows: None },
-            abandoned: call.abandoned.clone(),
             dry_run: true,
-            identity: identity.clone(),
             describes: false,
-            ..Plan::alone(Task::Statement(prepared.clone()), Access::ReadWrite)
+            notices: None,
+            ..self.plan_of(caller.clone(), task, Access::ReadWrite, limits, call)
         };
         let count = async {
             let mut results = self.source.run(plan).await?;
@@ -91,24 +102,37 @@ impl Runner {
             // It would not run in earnest either.
             Err(error) => return error,
         };
+        if !prepared.statement.understood {
+            return Error::invalid(format!(
+                "query: this {verb} is not understood, so that it may have no WHERE, and would change {rows}; nothing was changed"
+            ))
+            .hint("simplify the statement, or give the argument all: true if these rows are meant");
+        }
         Error::invalid(format!("query: this {verb} has no WHERE and would change {rows}; nothing was changed"))
             .hint("add a WHERE, or give the argument all: true if every row is meant")
     }
 
     /// Returns the source's estimate for a query; `None` if the source has no plans, or nothing runs.
-    async fn estimate(&self, identity: &AssumedIdentity, prepared: &Prepared, call: &Call) -> Result<Option<Estimate>> {
+    async fn estimate(
+        &self,
+        caller: &(AssumedIdentity, Option<CallShare>),
+        prepared: &Prepared,
+        call: &Call,
+    ) -> Result<Option<Estimate>> {
         let Some(explain) = self.description.connection.driver.explain else { return Ok(None) };
         let Some(begin) = (explain.query)(&prepared.statement.text) else { return Ok(None) };
         let prefix = Edit { range: 0..begin, replacement: explain.prefix.to_owned() };
-        let question = Prepared { statement: prepared.statement.edited(vec![prefix]), ..prepared.clone() };
+        let mut statement = prepared.statement.edited(vec![prefix]);
+        // To plan a change is to read.
+        (statement.class, statement.returns_rows, statement.counts) = (Class::Select, true, false);
+        let question = Prepared { statement, ..prepared.clone() };
+        let limits = Limits { timeout: PLANNING, rows: None };
         let plan = Plan {
-            limits: Limits { timeout: PLANNING, rows: None },
-            abandoned: call.abandoned.clone(),
-            identity: identity.clone(),
+            dry_run: false,
             describes: false,
+            notices: None,
             estimates: true,
-            exposure: self.exposure(call),
-            ..Plan::alone(Task::Statement(question), Access::ReadOnly)
+            ..self.plan_of(caller.clone(), Task::Statement(question), Access::ReadOnly, limits, call)
         };
         let rows = texts(self.source.run(plan).await?, MOST_LINES).await?;
         (explain.read)(&rows).map(Some).ok_or_else(|| Error::internal("the source's plan cannot be read"))
@@ -118,7 +142,7 @@ impl Runner {
     pub(in crate::connection) async fn blame_plan(
         &self,
         error: Error,
-        identity: &AssumedIdentity,
+        identity: AssumedIdentity,
         call: &Call,
     ) -> Error {
         let Op::Execute(_, sql) = &call.op else { return error };
@@ -135,7 +159,7 @@ impl Runner {
             default_schema: sql.default_schema.clone(),
             by_administrator: sql.by_administrator,
         };
-        let Ok(Some(estimate)) = self.estimate(identity, &prepared, call).await else { return error };
+        let Ok(Some(estimate)) = self.estimate(&(identity, None), &prepared, call).await else { return error };
         let hint = error.get_hint().unwrap_or("narrow the statement").to_owned();
         error.hint(format!("{hint}; {}", estimate.costliest))
     }

@@ -24,10 +24,13 @@ use portico_core::identity::AssumedIdentity;
 use portico_core::principal::{Principal, Scope};
 use portico_core::reply::{Reply, Results};
 use portico_sources::{Access, CallShare, Invocation, Prepared, Procedure, Profile, Task};
-use portico_sql::{Class, Naming, ParameterNames, Renamed, Statement};
+use portico_sql::{Class, Naming, ParameterNames, Renamed, Statement, makes_temporary};
 
 /// The hint for writes on a connection that is read-only.
 const WHO_CHANGES_IT: &str = "an administrator can change that: access = \"read-write\" of the connection";
+
+/// What is said of a temporary table that a call makes.
+const ENDS_WITH_CALL: &str = "a temporary table or view ends with its call: write WITH in the statement that reads it";
 
 /// The SQLSTATE of a write in a read-only transaction.
 const READ_ONLY: &str = "25006";
@@ -67,7 +70,7 @@ impl Runner {
             Op::Describe(metadata, narrow) if narrow.explains => {
                 listing::explained(self, *metadata, narrow, &call).await?
             }
-            _ => self.ask_source((identity, Arc::clone(&share)), profile, &call).await?,
+            _ => self.ask_source((identity, Some(Arc::clone(&share))), profile, &call).await?,
         };
         results.queued = queued;
         let validity = call.by.validity.clone();
@@ -97,7 +100,7 @@ impl Runner {
     /// Executes `call` at the source, and reports errors with the names that the caller uses.
     async fn ask_source(
         &self,
-        (identity, share): (AssumedIdentity, CallShare),
+        caller: (AssumedIdentity, Option<CallShare>),
         profile: &Profile,
         call: &Call,
     ) -> Result<Results> {
@@ -105,8 +108,12 @@ impl Runner {
         let names = call.op.within().map(|within| Names::new(within, renamed));
         let class = class_of(&task);
         let is_seen_late = matches!(task, Task::Statements(_) | Task::Batch(_));
-        let outcome = match self.guard(&identity, &task, call).await {
-            Ok(()) => self.plan_as((identity.clone(), Some(share)), task, access, call.limits, call).await,
+        let dialect = self.description.connection.driver.dialect;
+        let is_temporary = class == Some(Class::Ddl.as_str())
+            && matches!(&task, Task::Statement(prepared) if makes_temporary(&prepared.statement.text, dialect));
+        let identity = caller.0.clone();
+        let outcome = match self.guard(&caller, (&task, access), call).await {
+            Ok(()) => self.plan_as(caller, task, access, call.limits, call).await,
             Err(refusal) => Err(refusal),
         };
         let mut results = match outcome {
@@ -121,6 +128,9 @@ impl Runner {
             results = results.map_error(move |error| {
                 if names_nothing(&error) { nearby.clone().offer(error).boxed() } else { ready(error).boxed() }
             });
+        }
+        if is_temporary {
+            results.hint.say(ENDS_WITH_CALL.to_owned());
         }
         results.class = class;
         results.dry_run = call.op.is_dry_run();
@@ -138,7 +148,7 @@ impl Runner {
         match names {
             Some(names) => names.failure(error),
             None if is_misspelt(&error, &call.op) => Box::pin(self.nearby(identity, call, profile).offer(error)).await,
-            None if error.kind == Kind::TimedOut => Box::pin(self.blame_plan(error, &identity, call)).await,
+            None if error.kind == Kind::TimedOut => Box::pin(self.blame_plan(error, identity, call)).await,
             None => self.name_what_writes(error, call),
         }
     }

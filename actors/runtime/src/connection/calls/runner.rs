@@ -77,27 +77,7 @@ impl Runner {
         limits: Limits,
         call: &Call,
     ) -> Result<Results> {
-        let exposure = self.exposure(call);
-        // Notices of a source contain its own names.
-        let notices = call.notices.clone().filter(|_| exposure.is_none());
-        let abandoned = call.abandoned.clone();
-        let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
-        // A tool's result has labels and types alone.
-        let describes = !matches!(&call.op, Op::Execute(..) | Op::Script(_, Sql { rows_alone: true, .. }));
-        let plan = Plan {
-            task,
-            access,
-            limits,
-            abandoned,
-            dry_run,
-            notices,
-            identity,
-            trace,
-            describes,
-            estimates: false,
-            exposure,
-            share,
-        };
+        let plan = self.plan_of((identity, share), task, access, limits, call);
         let results = self.source.run(plan).await;
         // All threads share it, so it is written only where that says something new.
         if results.is_ok() && !self.has_answered() {
@@ -106,8 +86,37 @@ impl Runner {
         results
     }
 
+    /// Makes a plan for a call. All that its caller is limited to at the source comes from here: whose it is, what it
+    /// may reach, and how long it may take.
+    pub(in crate::connection) fn plan_of(
+        &self,
+        (identity, share): (AssumedIdentity, Option<CallShare>),
+        task: Task,
+        access: Access,
+        limits: Limits,
+        call: &Call,
+    ) -> Plan {
+        let exposure = self.exposure(call);
+        Plan {
+            task,
+            access,
+            limits,
+            abandoned: call.abandoned.clone(),
+            dry_run: call.op.is_dry_run(),
+            // Notices of a source contain its own names.
+            notices: call.notices.clone().filter(|_| exposure.is_none()),
+            identity,
+            trace: self.trace(call),
+            // A tool's result has labels and types alone.
+            describes: !matches!(&call.op, Op::Execute(..) | Op::Script(_, Sql { rows_alone: true, .. })),
+            estimates: false,
+            exposure,
+            share,
+        }
+    }
+
     /// Returns what a workspace exposes of the connection, if the call is for one.
-    pub(in crate::connection) fn exposure(&self, call: &Call) -> Option<Exposure> {
+    fn exposure(&self, call: &Call) -> Option<Exposure> {
         call.op.within().map(|within| Exposure::of_workspace(&within.workspace, &self.description.connection.name))
     }
 

@@ -86,6 +86,9 @@ impl Names {
                 (format!("{table}."), format!("{name}.")),
             ] {
                 error.message = replaced(&error.message, &theirs, &ours);
+                let detail = error.get_detail().map(|detail| replaced(detail, &theirs, &ours));
+                let hint = error.get_hint().map(|hint| replaced(hint, &theirs, &ours));
+                error = error.with(detail, Error::detail).with(hint, Error::hint);
             }
         }
         error
