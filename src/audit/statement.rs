@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use base16ct::lower::encode_string;
 use portico_actors::call::{Argument, Op};
+use portico_actors::source::drivers::DRIVERS;
 use portico_actors::sql::{self, Dialect, Redact};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -52,14 +53,14 @@ pub struct StatementRecord {
 }
 
 impl StatementRecord {
-    /// Makes the record of `op` with this `detail`; `None` for operations without a statement.
-    pub fn new(op: &Op, dialect: Dialect, detail: Detail, with_parameters: bool) -> Option<Self> {
+    /// Makes the record of `op`, which is read in one of the `dialects`, with this `detail`; `None` for operations without a statement.
+    pub fn new(op: &Op, dialects: &[Dialect], detail: Detail, with_parameters: bool) -> Option<Self> {
         let (text, sets) = op.statement()?;
         // The part that is not read may contain the end of a secret.
         let left_out = if start(text).len() < text.len() { Redact::Literals } else { Redact::Secrets };
         let statement = match detail {
-            Detail::Text => Some(cut(sql::redacted(start(text), dialect, left_out))),
-            Detail::Shape => Some(cut(sql::redacted(start(text), dialect, Redact::Literals))),
+            Detail::Text => Some(cut(sql::redacted(start(text), dialects, left_out))),
+            Detail::Shape => Some(cut(sql::redacted(start(text), dialects, Redact::Literals))),
             Detail::Digest | Detail::Nothing => None,
         };
         let digest = (detail != Detail::Nothing).then(|| encode_string(&Sha256::digest(text)));
@@ -79,7 +80,8 @@ impl StatementRecord {
 impl Serialize for SentStatements {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.list().into_iter().map(|(connection, statement)| {
-            let statement = sql::redacted(&statement, Dialect::POSTGRESQL, Redact::Literals);
+            let dialects = DRIVERS.map(|driver| driver.dialect);
+            let statement = sql::redacted(&statement, &dialects, Redact::Literals);
             serde_json::json!({ "connection": connection, "statement": cut(statement) })
         }))
     }
@@ -128,7 +130,7 @@ mod tests {
         let parameters = vec![Argument { name: "a".to_owned(), value, data_type: None }];
         let text = "SELECT 'x' WHERE @a = 1".to_owned();
         let op = Op::Execute(AllowedStatements::Any, Sql { text, parameters, ..Sql::default() });
-        StatementRecord::new(&op, Dialect::POSTGRESQL, detail, with_parameters).unwrap()
+        StatementRecord::new(&op, &[Dialect::POSTGRESQL], detail, with_parameters).unwrap()
     }
 
     #[test]
@@ -145,7 +147,7 @@ mod tests {
     fn a_text_that_is_not_read_to_its_end_is_kept_without_its_literals() {
         let kept = |text: String| {
             let op = Op::Execute(AllowedStatements::Any, Sql { text, ..Sql::default() });
-            StatementRecord::new(&op, Dialect::POSTGRESQL, Detail::Text, false).unwrap().statement.unwrap()
+            StatementRecord::new(&op, &[Dialect::POSTGRESQL], Detail::Text, false).unwrap().statement.unwrap()
         };
         assert!(kept(format!("SELECT 'x' {}", " ".repeat(LONGEST))).starts_with("SELECT 'x' "));
         assert!(kept(format!("SELECT 'x' {}", " ".repeat(2 * LONGEST))).starts_with("SELECT *** "));

@@ -185,10 +185,15 @@ impl Audit {
         self.settings.on_failure == OnFailure::Refuse && *self.shared.failing.borrow()
     }
 
-    /// Returns the record of the statement of `op`, for a source of this kind.
-    pub fn statement(&self, op: &Op, kind: &str) -> Option<StatementRecord> {
-        let dialect = drivers::named(kind).map_or(Dialect::POSTGRESQL, |driver| driver.dialect);
-        StatementRecord::new(op, dialect, self.settings.statement, self.settings.parameters)
+    /// Returns the record of the statement of `op`, for sources of these kinds.
+    pub fn statement(&self, op: &Op, kinds: impl IntoIterator<Item = &'static str>) -> Option<StatementRecord> {
+        let known = kinds.into_iter().filter_map(drivers::named).map(|driver| driver.dialect);
+        let mut dialects: Vec<Dialect> = known.collect();
+        // Statements over several connections are PostgreSQL's; what writes there is in its own connection's words.
+        if dialects.len() != 1 {
+            dialects.push(Dialect::POSTGRESQL);
+        }
+        StatementRecord::new(op, &dialects, self.settings.statement, self.settings.parameters)
     }
 
     /// Reopens the file before the next record, because it was moved away.

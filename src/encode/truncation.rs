@@ -79,9 +79,7 @@ impl Truncation {
         });
         let shortened = self.shortened.then(|| match caps.rest {
             TruncationHint::Rewrite => format!(
-                "long values are cut: select a part of them, substr(CAST(… AS text), 1, {LONGEST_VALUE}), or one value \
-                 alone{}",
-                raise(caps)
+                "long values are cut: select a part of them, substr(CAST(… AS text), 1, {LONGEST_VALUE}), or one value alone"
             ),
             _ => "long values are cut".to_owned(),
         });

@@ -87,10 +87,17 @@ impl Fields {
         })
     }
 
-    /// A whole number within `range`; a string of digits counts too.
+    /// Drops the members with these names whose value is an empty text: so some clients send what they leave out.
+    pub fn drop_empty(&mut self, names: &[&str]) {
+        self.members.retain(|(name, value)| value.get() != "\"\"" || !names.contains(&name.as_str()));
+    }
+
+    /// A whole number within `range`; a string of digits counts too, and so does 1.0 (JSON Schema 2020-12,
+    /// validation §6.1.1).
     pub fn integer(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>> {
         let Some(value) = self.take(name) else { return Ok(None) };
-        let number = value.get().trim_matches('"').parse().ok().filter(|number| range.contains(number));
+        let text = value.get().trim_matches('"');
+        let number = text.parse().ok().or_else(|| whole(text)).filter(|number| range.contains(number));
         number.map(Some).ok_or_else(|| {
             Error::invalid(format!("{name}: give a whole number from {} to {}", range.start(), range.end()))
         })
@@ -150,6 +157,13 @@ impl Fields {
             Some((name, _)) => Err(unknown(what, name, &self.known)),
         }
     }
+}
+
+/// The whole number that is written as a fraction or with an exponent.
+fn whole(text: &str) -> Option<u64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let number = text.parse::<f64>().ok().filter(|number| number.fract() == 0.0 && (0.0..=EXACT).contains(number))?;
+    format!("{number:.0}").parse().ok()
 }
 
 fn repeated(what: &str, name: &str) -> Error {

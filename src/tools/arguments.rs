@@ -26,8 +26,12 @@ pub(super) fn resolve(
         let narrow = MetadataFilter { objects, search, explains, ..narrow(metadata, fields)? };
         Ok::<_, Error>((Op::Describe(metadata, narrow), TruncationHint::Narrow))
     };
+    fields.drop_empty(&["parameters", "maxRows", "timeout", "all", "dryRun", "format"]);
     let is_listing = !operation.as_str().starts_with("execute_");
-    if !is_listing {
+    if is_listing {
+        // Cursor gives it to tools that need no argument.
+        let _ = fields.take_silently("random_string");
+    } else {
         check_catalog(&mut fields, offer)?;
     }
     let (op, rest) = match operation {

@@ -47,6 +47,9 @@ pub(super) fn arguments(parameters: &[Parameter], fields: Fields) -> Result<Vec<
             let names: Vec<&str> = inputs.iter().map(|(name, _)| name.as_str()).collect();
             return Err(fields::unknown("arguments", &argument.name, &names));
         };
+        if let Some(number) = whole_in_quotes(parameter, &argument.value) {
+            argument.value = number;
+        }
         check(&argument.name, parameter, &argument.value)?;
         argument.data_type = Some(i32::from(parameter.data_type.code()));
     }
@@ -60,19 +63,11 @@ pub(super) fn arguments(parameters: &[Parameter], fields: Fields) -> Result<Vec<
 }
 
 /// Checks a value against its schema: by JSON's types. The check accepts more than the schema, which has a single
-/// type because some clients refuse unions: a decimal as a string, which keeps every digit, and NULL for an
-/// optional parameter.
+/// type because some clients refuse unions: a decimal as a string, which keeps every digit, and NULL.
 fn check(name: &str, parameter: &Parameter, value: &RawValue) -> Result<()> {
     let schema = property(parameter);
     let Some(kind) = schema.get("type").and_then(Value::as_str) else { return Ok(()) };
-    let mut kinds = vec![kind];
-    if kind == "number" {
-        kinds.push("string");
-    }
-    // Left out it is NULL, and so it may be said.
-    if parameter.optional && parameter.default.is_none() {
-        kinds.push("null");
-    }
+    let kinds: &[&str] = if kind == "number" { &["number", "string"] } else { &[kind] };
     let text = value.get();
     let given = match text.as_bytes().first() {
         Some(b'"') => "string",
@@ -83,12 +78,20 @@ fn check(name: &str, parameter: &Parameter, value: &RawValue) -> Result<()> {
         _ if is_whole(text) => "integer",
         _ => "number",
     };
-    let fits = kinds.contains(&given) || (given == "integer" && kinds.contains(&"number"));
+    let fits = kinds.contains(&given) || given == "null" || (given == "integer" && kinds.contains(&"number"));
     if fits {
         return Ok(());
     }
     Err(Error::invalid(format!("{name}: give {}, this is {given}", kinds.join(" or ")))
         .hint(format!("its type is {}", parameter.type_name)))
+}
+
+/// Returns the whole number that some models put in quotes.
+fn whole_in_quotes(parameter: &Parameter, value: &RawValue) -> Option<Box<RawValue>> {
+    let digits = value.get().strip_prefix('"')?.strip_suffix('"')?;
+    let is_of_numbers = property(parameter).get("type").and_then(Value::as_str) == Some("integer");
+    digits.parse::<i64>().ok().filter(|_| is_of_numbers)?;
+    RawValue::from_string(digits.trim_start_matches('+').to_owned()).ok()
 }
 
 /// JSON Schema counts 1.0 as an integer too (2020-12, validation §6.1.1).
@@ -99,10 +102,23 @@ fn is_whole(number: &str) -> bool {
     number.split_once('.').is_none_or(|(_, fraction)| fraction.bytes().all(|digit| digit == b'0'))
 }
 
+/// The JSON Schema of the elements of an array. Some clients refuse the whole list of tools where it is missing.
+fn items(element: &str) -> Value {
+    match element {
+        "smallint" | "integer" | "bigint" => json!({"type": "integer"}),
+        "real" | "double precision" | "numeric" => json!({"type": "number"}),
+        "boolean" => json!({"type": "boolean"}),
+        "json" | "jsonb" => json!({}),
+        _ => json!({"type": "string"}),
+    }
+}
+
 /// The JSON Schema of one parameter.
 fn property(parameter: &Parameter) -> Value {
     let mut schema = match (parameter.data_type, parameter.type_name.as_str()) {
-        (_, name) if name.ends_with("[]") => json!({"type": "array"}),
+        (_, name) if name.ends_with("[]") => {
+            json!({"type": "array", "items": items(name.trim_end_matches("[]"))})
+        }
         (_, "json" | "jsonb") => json!({}),
         (DataType::TinyInt | DataType::SmallInt | DataType::Integer | DataType::BigInt, _) => {
             json!({"type": "integer", "examples": [7]})
@@ -150,8 +166,10 @@ mod tests {
             (DataType::BigInt, false, "7", true),
             (DataType::BigInt, false, "7.0", true),
             (DataType::BigInt, false, "7.5", false),
-            (DataType::BigInt, false, "\"7\"", false),
-            (DataType::BigInt, false, "null", false),
+            (DataType::BigInt, false, "\"7\"", true),
+            (DataType::BigInt, false, "\"7.5\"", false),
+            (DataType::BigInt, false, "\"007\"", false),
+            (DataType::BigInt, false, "null", true),
             (DataType::BigInt, true, "null", true),
             (DataType::Decimal, false, "\"12345678901234567890.5\"", true),
             (DataType::Decimal, false, "1e3", true),

@@ -206,6 +206,21 @@ impl Workspace {
             || self.views.iter().any(|view| is_it(view.folder()))
     }
 
+    /// Returns where a name may be that only a pattern of another folder matches.
+    fn in_pattern(&self, folder: &str, name: &str) -> Option<String> {
+        let patterns =
+            || self.assets.iter().filter_map(|asset| Some((asset, asset.place()?.0))).filter(|(it, _)| it.is_pattern());
+        let folders: Vec<&str> = patterns().map(|(_, place)| place).collect();
+        let is_misspelt = !self.has_folder(folder);
+        let near = if is_misspelt { near::nearest(folder, folders.iter().copied()) } else { Vec::new() };
+        let (_, place) = patterns().find(|(asset, place)| {
+            let is_meant = if is_misspelt && folder != MAIN { near.contains(place) } else { *place != folder };
+            is_meant && asset.is(asset.schema(), name)
+        })?;
+        let shown = if place == MAIN { name.to_owned() } else { format!("{place}.{name}") };
+        Some(format!("did you mean {shown}?"))
+    }
+
     /// Returns the error for an unknown name; it mentions only names of the workspace.
     pub fn unknown(&self, folder: &str, name: &str) -> Error {
         let shown =
@@ -220,7 +235,7 @@ impl Workspace {
         let error = Error::not_found(format!("query: there is no table {wanted} in the workspace {}", self.name))
             .sqlstate("42P01");
         let elsewhere = names.iter().find(|known| known.rsplit('.').next() == Some(name)).cloned();
-        let near = elsewhere.map(|known| format!("did you mean {known}?"));
+        let near = elsewhere.map(|known| format!("did you mean {known}?")).or_else(|| self.in_pattern(folder, name));
         match near.or_else(|| near::did_you_mean(&near::nearest(&wanted, names.iter().map(String::as_str)))) {
             Some(hint) => error.hint(hint),
             None => error.hint("get_tables lists what there is"),

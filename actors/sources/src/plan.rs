@@ -145,6 +145,12 @@ impl Invocation {
         };
         own.into_iter().chain(path)
     }
+
+    /// The names to look for, of which the first that is there counts: as the caller wrote it, then as PostgreSQL folds
+    /// a name without quotes (§4.1.1; in UTF-8 it folds ASCII alone).
+    pub fn spellings(&self) -> [String; 2] {
+        [self.name.clone(), self.name.to_ascii_lowercase()]
+    }
 }
 
 /// Whether writing is allowed.

@@ -67,11 +67,11 @@ fn recalled(bencher: Bencher, text: Text) {
 /// As the audit trail has it.
 #[divan::bench(args = Text::ALL)]
 fn redacted_secrets(bencher: Bencher, text: Text) {
-    bencher.bench(|| redacted(black_box(text.sql()), Dialect::POSTGRESQL, Redact::Secrets));
+    bencher.bench(|| redacted(black_box(text.sql()), &[Dialect::POSTGRESQL], Redact::Secrets));
 }
 
 /// As the audit trail has it where shapes alone are recorded.
 #[divan::bench(args = Text::ALL)]
 fn redacted_literals(bencher: Bencher, text: Text) {
-    bencher.bench(|| redacted(black_box(text.sql()), Dialect::POSTGRESQL, Redact::Literals));
+    bencher.bench(|| redacted(black_box(text.sql()), &[Dialect::POSTGRESQL], Redact::Literals));
 }

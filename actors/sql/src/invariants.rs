@@ -32,7 +32,7 @@ pub fn check_in(text: &str, dialect: Dialect) {
     let words = tokens(text, dialect);
     cover(text, &words, dialect);
     for redact in [Redact::Literals, Redact::Secrets] {
-        let _ = redacted(text, dialect, redact);
+        let _ = redacted(text, &[dialect], redact);
     }
     let all = match statements(text, dialect, NAMING) {
         Ok(all) => all,

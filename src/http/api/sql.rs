@@ -72,8 +72,7 @@ impl Admitted {
         sent: Option<&SentStatements>,
     ) {
         let Some(audit) = &app.audit else { return };
-        let driver = self.entries.first().map_or("", |entry| entry.driver.name);
-        let statement = audit.statement(&self.asked.op, driver);
+        let statement = audit.statement(&self.asked.op, self.entries.iter().map(|entry| entry.driver.name));
         let sent = sent.filter(|_| self.workspace.is_some() || self.entries.len() > 1);
         let statement = match sent {
             Some(sent) => statement.map(|statement| statement.sending(sent)),

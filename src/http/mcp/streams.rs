@@ -141,7 +141,7 @@ fn resume(
         }
         _ => None,
     };
-    match found {
+    match found.filter(|(recording, number)| !recording.is_read(*number)) {
         Some((recording, number)) => {
             let guard = match mcp_request.guard(request) {
                 Ok(guard) => guard.of_one_answer(),
@@ -153,7 +153,7 @@ fn resume(
         }
         // 404 would say that the session is gone.
         None => refuse(
-            &Error::invalid("Last-Event-ID: there is no such stream in this session, or it is not kept any more")
+            &Error::invalid("Last-Event-ID: there is no such stream in this session, or nothing more comes on it")
                 .hint("leave the header out to listen for changes; send the request again to have its answer"),
             recorder,
         ),

@@ -33,7 +33,7 @@ pub(super) async fn ask(
         CallTarget::One(member, addressing) => {
             let entry = &member.entry;
             context.note(entry, summary);
-            summary.statement = context.audit.and_then(|audit| audit.statement(&op, entry.driver.name));
+            summary.statement = context.audit.and_then(|audit| audit.statement(&op, [entry.driver.name]));
             let logger = format!("{LOGGER}.{}", entry.name);
             let asking = context.asking(summary, limits, context.request.notices(&logger));
             (routing::ask(context.directory, entry, addressing.as_ref(), op, asking).await, logger)
@@ -42,7 +42,8 @@ pub(super) async fn ask(
             let entries: Vec<ConnectionEntry> = members.iter().map(|member| member.entry.clone()).collect();
             let sent = SentStatements::default();
             summary.several = entries.iter().map(|entry| Arc::clone(&entry.name)).collect();
-            let statement = context.audit.and_then(|audit| audit.statement(&op, entries.first()?.driver.name));
+            let statement =
+                context.audit.and_then(|audit| audit.statement(&op, entries.iter().map(|entry| entry.driver.name)));
             summary.statement = statement.map(|statement| statement.sending(&sent));
             let asking = context.asking(summary, limits, None);
             let (federation, directory) = (context.federation, context.directory);

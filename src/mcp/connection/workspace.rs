@@ -113,8 +113,8 @@ pub(super) async fn ask(
         return listed.await.map(Reply::Results);
     }
     let sent = SentStatements::default();
-    let kind = it.underneath.first().map_or("", |member| member.entry.driver.name);
-    let statement = context.audit.and_then(|audit| audit.statement(&op, kind));
+    let kinds = it.underneath.iter().map(|member| member.entry.driver.name);
+    let statement = context.audit.and_then(|audit| audit.statement(&op, kinds));
     summary.statement = statement.map(|statement| statement.sending(&sent));
     routing::ask_workspace(federation, directory, &it.reachable, op, asking, sent).await
 }

@@ -21,6 +21,8 @@ use crate::mcp::streams::replay::ReplayBuffer;
 const RESUMABLE: &str = "2025-11-25";
 /// Messages that wait for the listening stream at most; the oldest go first.
 const ANNOUNCED: usize = 64;
+/// Listening streams of one session that are open at once; the oldest ends for a further one.
+const LISTENING: usize = 4;
 /// The maximal number of resources that one session watches, and the bytes of their addresses.
 const WATCHED: usize = 1_000;
 const WATCHED_BYTES: usize = 128 * 1024;
@@ -62,8 +64,8 @@ pub struct Session {
     over: CancellationToken,
     /// The running requests, the newest last: a number, the request's id, and a token to cancel it.
     running: Mutex<Vec<(u64, String, CancellationToken)>>,
-    /// The number of the current listening stream; older ones end.
-    listening: watch::Sender<u64>,
+    /// The numbers of the open listening streams, the newest last: it alone is sent messages.
+    listening: watch::Sender<Vec<u64>>,
     /// Answers that can be taken up again.
     recordings: Mutex<VecDeque<Recorded>>,
     /// Names its streams and events.
@@ -89,7 +91,7 @@ impl Session {
             used: Mutex::new(Instant::now()),
             over: CancellationToken::new(),
             running: Mutex::default(),
-            listening: watch::Sender::new(0),
+            listening: watch::Sender::default(),
             recordings: Mutex::default(),
             numbers: AtomicU64::new(1),
             kept,
@@ -186,7 +188,7 @@ impl Session {
 
     /// Sends a message on the stream that listens, if there is one.
     pub fn announce(&self, message: Bytes) {
-        if self.listening.receiver_count() == 0 {
+        if self.listening.borrow().is_empty() {
             return;
         }
         let mut announced = lock(&self.announced);
@@ -210,7 +212,7 @@ impl Session {
 
     /// Whether something runs or listens in it.
     pub(super) fn is_in_use(&self) -> bool {
-        self.listening.receiver_count() > 0 || !lock(&self.running).is_empty()
+        !self.listening.borrow().is_empty() || !lock(&self.running).is_empty()
     }
 
     /// When it was last used, as far as that is over.
@@ -244,12 +246,18 @@ impl Session {
         }
     }
 
-    /// Opens a stream of change notifications. The previous one ends: no message is ever sent on two streams.
+    /// Opens a stream of change notifications. Messages go to the newest one alone: none is sent on two streams
+    /// (MCP 2025-11-25, transports §Multiple Connections). The others stay open: a client that reopened a stream of
+    /// its own whenever another one ended it would never come to rest.
     pub fn listen(self: &Arc<Self>) -> ListeningStream {
-        let mut newest = self.listening.subscribe();
-        self.listening.send_modify(|generation| *generation += 1);
-        let generation = *newest.borrow_and_update();
-        ListeningStream { session: Arc::clone(self), generation, newest }
+        let number = self.number();
+        self.listening.send_modify(|open| {
+            open.push(number);
+            if open.len() > LISTENING {
+                open.remove(0);
+            }
+        });
+        ListeningStream { session: Arc::clone(self), number }
     }
 
     /// Begins to record an answer to `owner`.
@@ -337,34 +345,49 @@ impl Drop for RunningRequest {
 pub struct ListeningStream {
     /// Where it listens.
     pub session: Arc<Session>,
-    generation: u64,
-    newest: watch::Receiver<u64>,
+    number: u64,
 }
 
 impl ListeningStream {
     /// Returns the next message for this stream. Dropping the future loses nothing.
     pub async fn announced(&self) -> Bytes {
         loop {
+            self.until(|open| open.last() == Some(&self.number)).await;
             if let Some(message) = lock(&self.session.announced).pop_front() {
                 return message;
             }
-            self.session.announcing.notified().await;
+            tokio::select! {
+                // It must not take a wake that is meant for the newest.
+                biased;
+                () = self.until(|open| open.last() != Some(&self.number)) => {}
+                () = self.session.announcing.notified() => {}
+            }
         }
     }
 
-    /// Completes when another stream has taken its place, or the session is over.
+    /// Whether it is the one that messages go to.
+    pub fn is_newest(&self) -> bool {
+        self.session.listening.borrow().last() == Some(&self.number)
+    }
+
+    /// Completes when the client has opened too many others, or the session is over.
     pub async fn over(&self) {
-        let mut newest = self.newest.clone();
         tokio::select! {
             () = self.session.over() => {}
-            // The sender is a member of the session: this cannot fail.
-            _ = newest.wait_for(|newest| *newest != self.generation) => {}
+            () = self.until(|open| !open.contains(&self.number)) => {}
         }
+    }
+
+    /// Completes when the open streams are so.
+    async fn until(&self, is_so: impl FnMut(&Vec<u64>) -> bool) {
+        // The sender is a member of the session: this cannot fail.
+        let _ = self.session.listening.subscribe().wait_for(is_so).await;
     }
 }
 
 impl Drop for ListeningStream {
     fn drop(&mut self) {
+        self.session.listening.send_modify(|open| open.retain(|number| *number != self.number));
         self.session.touch();
     }
 }

@@ -220,13 +220,24 @@ mod tests {
         assert!(again.cancelled().now_or_never().is_some(), "the later one of two equal ids was lost");
     }
 
-    #[test]
-    fn the_newest_listening_stream_is_the_one() {
+    #[actix::test]
+    async fn the_newest_listening_stream_is_sent_messages_and_the_others_stay() {
         let session = Sessions::default().begin(owner("a"), "2025-11-25", Value::Null);
         let first = session.listen();
-        assert!(first.over().now_or_never().is_none());
+        let mut waiting = Box::pin(first.announced());
+        assert!((&mut waiting).now_or_never().is_none());
         let second = session.listen();
-        assert!(first.over().now_or_never().is_some() && second.over().now_or_never().is_none());
+        let mut newest = Box::pin(second.announced());
+        assert!((&mut newest).now_or_never().is_none());
+        session.announce("a".into());
+        assert!((&mut waiting).now_or_never().is_none() && first.over().now_or_never().is_none());
+        assert_eq!((&mut newest).now_or_never().unwrap(), "a");
+        session.announce("b".into());
+        drop(newest);
+        drop(second);
+        assert_eq!(waiting.now_or_never().unwrap(), "b", "the one before is the newest again");
+        let others: Vec<_> = (0..4).map(|_| session.listen()).collect();
+        assert!(first.over().now_or_never().is_some() && others[0].over().now_or_never().is_none());
     }
 
     #[test]

@@ -105,6 +105,13 @@ impl ReplayBuffer {
         })
     }
 
+    /// Whether the answer has ended and nothing of it comes after the message with the number `after`: a stream of
+    /// that would be empty, and its client would ask for it again and again.
+    pub fn is_read(&self, after: u64) -> bool {
+        let kept = self.kept.borrow();
+        kept.ended && kept.message(after.saturating_add(1)).is_none()
+    }
+
     /// Completes when there was no follower for `grace`.
     pub async fn deserted(&self, grace: Duration) {
         let mut followers = self.followers.subscribe();
@@ -169,6 +176,7 @@ mod tests {
         assert_eq!(following.next().await.unwrap().message, "b");
         assert!(following.next().await.is_none());
         assert_eq!(all(&recording, Some(1)).await, [("7-2".to_owned(), Bytes::from("b"))]);
+        assert!(!recording.is_read(1) && recording.is_read(2) && recording.is_read(u64::MAX));
         assert_eq!(all(&recording, Some(2)).await, []);
         assert_eq!(all(&recording, Some(u64::MAX)).await, []);
     }

@@ -198,8 +198,8 @@ impl Listener for Subscription {
     }
 }
 
-/// The listening stream of the 2025 revisions: each change, until `closing` is cancelled, or the session ends, or a
-/// newer stream of the session replaces it. `last` is the id of the last event that the client has seen: later
+/// The listening stream of the 2025 revisions: each change while it is its session's newest, until `closing` is
+/// cancelled, or the session ends, or the client has opened too many. `last` is the id of the last event that the client has seen: later
 /// changes are reported at once.
 pub fn announcements(
     stream: Option<ListeningStream>,
@@ -247,10 +247,13 @@ impl Listener for SessionListener {
         for list in lists {
             // A client that loses the stream between two of them has not seen the second.
             self.told[list as usize] = now[list as usize];
+            if self.stream.as_ref().is_some_and(|stream| !stream.is_newest()) {
+                continue;
+            }
             let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}", list.notification());
             events.push(self.event(message.into()));
         }
-        let session = self.stream.as_ref().map(|stream| &stream.session);
+        let session = self.stream.as_ref().filter(|stream| stream.is_newest()).map(|stream| &stream.session);
         for uri in session.map(|session| session.changed(|uri| changes.version(uri))).unwrap_or_default() {
             events.push(self.event(envelope::notification(UPDATED, json!({"uri": uri})).into()));
         }

@@ -59,22 +59,26 @@ pub async fn answer_batch(
                 Some(refusal.body(id.as_ref()))
             }
             Ok(message) => {
-                let response = answer(context, features, headers, message, summary).await.into_body();
+                // Nothing of one message is told of the next.
+                let mut own = Summary::default();
+                let response = answer(context, features, headers, message, &mut own).await.into_body();
                 if context.audit.is_some() {
-                    calls.push(account(summary));
+                    calls.push(account(&own));
                 }
-                rows += std::mem::take(&mut summary.rows);
-                failure = failure.or(summary.failure.take());
-                (summary.class, summary.statement, summary.code, summary.reason) = (None, None, None, None);
-                summary.connection = None;
-                summary.several.clear();
+                rows += own.rows;
+                failure = failure.or(own.failure);
+                summary.cause = summary.cause.take().or(own.cause);
+                summary.asked = summary.asked.or(own.asked);
+                for (whole, part) in [(&mut summary.queued, own.queued), (&mut summary.source, own.source)] {
+                    *whole = whole.map_or(part, |whole| Some(whole + part.unwrap_or_default()));
+                }
                 response
             }
         };
         responses.extend(response);
     }
     "batch".clone_into(&mut summary.what);
-    (summary.operation, summary.rows, summary.failure, summary.calls) = (None, rows, failure, calls);
+    (summary.rows, summary.failure, summary.calls) = (rows, failure, calls);
     if responses.is_empty() {
         return Outcome::Accepted;
     }
@@ -84,11 +88,20 @@ pub async fn answer_batch(
     Outcome::Response(ResponseStatus::Answered, body)
 }
 
+/// The connection that a call was for, or all of them.
+fn connection(summary: &Summary) -> Option<String> {
+    if summary.several.is_empty() {
+        return summary.connection.as_ref().map(|entry| entry.name.to_string());
+    }
+    Some(summary.several.join(", "))
+}
+
 /// One call of a batch, as the audit trail keeps it.
 fn account(summary: &Summary) -> Value {
     let mut call = present(json!({
         "tool": summary.what,
-        "connection": summary.connection.as_ref().map(|entry| &entry.name),
+        "connection": connection(summary),
+        "workspace": summary.workspace,
         "rows": summary.rows,
         "outcome": summary.failure.map_or("ok", Kind::as_str),
         "class": summary.class,

@@ -103,6 +103,36 @@ async fn what_was_found_is_refused_and_tells_nothing() {
     }
 }
 
+/// What another session makes is hidden from definitions at once.
+#[actix_web::test]
+async fn a_definition_knows_what_was_made_just_now() {
+    let url = TestPostgres::shared().database("fresh").await;
+    let admin = connect(&url).await;
+    admin.batch_execute("CREATE TABLE shown (id int)").await.unwrap();
+    let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"secret%\"]\nprocedures = [\"hush%\"]\n";
+    let app = Configuration::new().connection("shop", &url, hidden).start().await;
+    let (status, _) = app.query(json!({"query": "CREATE TABLE before (id int)"})).await;
+    assert_eq!(status, 200);
+    let made = "CREATE TABLE secret_fresh (word text); INSERT INTO secret_fresh VALUES ('CANARY-4711');
+        CREATE TABLE secret_second (id int PRIMARY KEY);
+        CREATE FUNCTION hush_fresh() RETURNS text LANGUAGE sql AS 'SELECT word FROM secret_fresh'";
+    admin.batch_execute(made).await.unwrap();
+    for query in [
+        "ALTER TABLE secret_fresh RENAME TO shown_fresh",
+        "CREATE TABLE copied (LIKE secret_fresh)",
+        "CREATE TABLE child () INHERITS (secret_fresh)",
+        "CREATE TABLE referring (id int REFERENCES secret_second)",
+        "CREATE VIEW through AS SELECT hush_fresh()",
+        "TRUNCATE secret_fresh",
+        "DROP TABLE secret_fresh",
+    ] {
+        let (status, answer) = app.query(json!({"query": query})).await;
+        assert!(status >= 400 && !answer.to_string().contains("CANARY"), "{query}: {answer}");
+    }
+    let rows = admin.query_one("SELECT count(*) FROM secret_fresh", &[]).await.unwrap();
+    assert_eq!(rows.get::<_, i64>(0), 1);
+}
+
 const PLANS: &str = "
 CREATE TABLE vaulted (id int, wage int, note text); INSERT INTO vaulted VALUES (1, 4711, 'a'), (2, 4712, 'b');
 CREATE INDEX vaulted_wage ON vaulted (wage);

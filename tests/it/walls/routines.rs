@@ -224,3 +224,25 @@ async fn where_nothing_is_hidden_every_argument_is_handed_on() {
         assert_eq!((status, answer.get("error")), (200, None), "{routine}: {answer}");
     }
 }
+
+/// Who decides whether a procedure is shown, and who calls it, read its name alike.
+#[actix_web::test]
+async fn a_name_in_other_letters_leads_to_no_hidden_routine() {
+    const LETTERS: &str = "
+        CREATE FUNCTION \"ÄB\"() RETURNS text LANGUAGE sql AS $$ SELECT 'shown' $$;
+        CREATE FUNCTION \"äb\"() RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY' $$;
+        CREATE FUNCTION \"Cd\"() RETURNS text LANGUAGE sql AS $$ SELECT 'shown' $$;
+        CREATE FUNCTION cd() RETURNS text LANGUAGE sql AS $$ SELECT 'CANARY' $$;";
+    let url = TestPostgres::shared().database("letters").await;
+    connect(&url).await.batch_execute(LETTERS).await.unwrap();
+    let hidden = "access = \"read-write\"\n[connections.hidden]\nprocedures = [\"äb\", \"cd\"]\n";
+    let app = Configuration::new().connection("shop", &url, hidden).start().await;
+    for name in ["ÄB", "Äb", "äB", "äb", "\"ÄB\"", "Cd", "CD", "cD", "cd", "public.cd", "public.CD", "\"cd\""] {
+        let (status, told) = app.exec(json!({"procedure": name})).await;
+        assert!(!told.to_string().contains("CANARY"), "{name}: {told}");
+        let is_shown = told["results"][0]["rows"] == json!([["shown"]]);
+        assert!(is_shown || status == 404, "{name}: {status} {told}");
+    }
+    let (_, told) = app.exec(json!({"procedure": "ÄB"})).await;
+    assert_eq!(told["results"][0]["rows"], json!([["shown"]]), "{told}");
+}

@@ -148,21 +148,30 @@ impl Shared {
         Ok(())
     }
 
+    /// Puts the name of a procedure that callers may see, in full and exactly, in the place of the caller's: nothing
+    /// that looks it up later can take it for another one.
     fn find(&self, invocation: &mut Invocation) -> bool {
         let profile = self.profile();
-        let named = |known: &&Procedure| {
-            known.name.eq_ignore_ascii_case(&invocation.name)
-                && invocation.schema.as_ref().is_none_or(|schema| known.schema.eq_ignore_ascii_case(schema))
-                && self.shows(known)
+        let [written, folded] = invocation.spellings();
+        let is_named = [
+            |known: &str, written: &str, _: &str| known == written,
+            |known: &str, _: &str, folded: &str| known == folded,
+            |known: &str, written: &str, _: &str| known.eq_ignore_ascii_case(written),
+        ];
+        let is_in_reach = |known: &&Procedure| {
+            invocation.schema.as_ref().is_none_or(|schema| known.schema.eq_ignore_ascii_case(schema))
         };
-        let shown: Vec<&Procedure> = profile.procedures.iter().filter(named).collect();
-        let found = match invocation.schema {
-            Some(_) => shown.first(),
-            None => (invocation.schemas(&profile.path))
-                .find_map(|schema| shown.iter().find(|known| known.schema == *schema)),
-        };
+        let in_reach = || profile.procedures.iter().filter(|known| self.shows(known)).filter(is_in_reach);
+        let found = is_named.iter().find_map(|is_named| {
+            let mut named = in_reach().filter(|known| is_named(&known.name, &written, &folded));
+            match invocation.schema {
+                Some(_) => named.next(),
+                None => (invocation.schemas(&profile.path))
+                    .find_map(|schema| named.clone().find(|known| known.schema == *schema)),
+            }
+        });
         let Some(found) = found else { return false };
-        invocation.schema = Some(found.schema.clone());
+        (invocation.schema, invocation.name) = (Some(found.schema.clone()), found.name.clone());
         true
     }
 

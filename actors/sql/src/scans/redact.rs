@@ -4,6 +4,7 @@
 //! it is quoted. Its position decides whether a literal is a secret; in case of doubt it is left out.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
@@ -105,20 +106,24 @@ static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(marks).ok()
 });
 
-/// `text` with `***` in the place of each literal that `redact` leaves out. Of a text that cannot be read to
-/// its end, because a quote or a comment in it is never closed, every literal is left out.
-pub fn redacted(text: &str, dialect: Dialect, redact: Redact) -> Cow<'_, str> {
+/// `text` with `***` in the place of each literal that `redact` leaves out, in whichever of `dialects` it is one: of
+/// several it is not known here which one a statement is run in. Of a text that cannot be read to its end, because a
+/// quote or a comment in it is never closed, every literal is left out.
+pub fn redacted<'t>(text: &'t str, dialects: &[Dialect], redact: Redact) -> Cow<'t, str> {
     // Most have no secret, and need not be read, or not twice.
     let is_plain = redact == Redact::Secrets && text.is_ascii() && !has_mark(text);
     if is_plain && !has_quotes(text) {
         return Cow::Borrowed(text);
     }
-    let tokens = lexer::tokens(text, dialect);
-    let whole = tokens.iter().all(|token| is_closed(*token, text, dialect));
-    if is_plain && whole {
-        return Cow::Borrowed(text);
+    let mut ranges = Vec::new();
+    for dialect in dialects {
+        let tokens = lexer::tokens(text, *dialect);
+        let whole = tokens.iter().all(|token| is_closed(*token, text, *dialect));
+        if !(is_plain && whole) {
+            ranges.extend(hidden_ranges(text, &tokens, *dialect, if whole { redact } else { Redact::Literals }));
+        }
     }
-    Cow::Owned(rewritten(text, &tokens, dialect, if whole { redact } else { Redact::Literals }))
+    if ranges.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(without(text, ranges)) }
 }
 
 /// Whether `text` has something that every statement with a secret has.
@@ -127,23 +132,34 @@ fn has_mark(text: &str) -> bool {
     MARKS.as_ref().is_none_or(|marks| marks.is_match(text))
 }
 
-/// Returns `text` without the literals that `redact` leaves out; `tokens` are those of `text`.
-pub(crate) fn rewritten(text: &str, tokens: &[Token], dialect: Dialect, redact: Redact) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut begin = 0;
-    while begin < tokens.len() {
-        let end = tokens[begin..].iter().position(|token| token.kind == Kind::Semicolon);
-        let end = end.map_or(tokens.len(), |found| begin + found + 1);
-        let statement = tokens.get(begin..end).unwrap_or_default();
+/// Returns `text` with `***` for each of the ranges; those that overlap are one.
+pub(crate) fn without(text: &str, mut ranges: Vec<Range<usize>>) -> String {
+    ranges.sort_by_key(|range| range.start);
+    let (mut kept, mut end) = (String::with_capacity(text.len()), 0);
+    for range in ranges {
+        if range.start >= end {
+            kept.push_str(text.get(end..range.start).unwrap_or_default());
+            kept.push_str(HIDDEN);
+        }
+        end = end.max(range.end);
+    }
+    kept.push_str(text.get(end..).unwrap_or_default());
+    kept
+}
+
+/// Returns the ranges that `redact` leaves out; `tokens` are those of `text`.
+pub(crate) fn hidden_ranges(text: &str, tokens: &[Token], dialect: Dialect, redact: Redact) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    for statement in tokens.split_inclusive(|token| token.kind == Kind::Semicolon) {
         for (token, hides) in statement.iter().zip(hidden(statement, text, dialect, redact, DEPTH)) {
             // An open comment may be the rest of a literal.
             let comment = matches!(token.kind, Kind::Blank | Kind::Other);
-            let hides = hides || (comment && !is_closed(*token, text, dialect));
-            kept.push_str(if hides { HIDDEN } else { token.text(text) });
+            if hides || (comment && !is_closed(*token, text, dialect)) {
+                ranges.push(token.range());
+            }
         }
-        begin = end;
     }
-    kept
+    ranges
 }
 
 /// Whether anything in a statement could be open to its end.

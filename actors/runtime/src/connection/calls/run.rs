@@ -23,7 +23,7 @@ use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::AssumedIdentity;
 use portico_core::principal::{Principal, Scope};
 use portico_core::reply::{Reply, Results};
-use portico_sources::{Access, CallShare, Invocation, Prepared, Procedure, Profile, Task};
+use portico_sources::{Access, CallShare, Invocation, Prepared, Profile, Task};
 use portico_sql::{Class, Naming, ParameterNames, Renamed, Statement, makes_temporary};
 
 /// The hint for writes on a connection that is read-only.
@@ -352,32 +352,31 @@ impl Runner {
         if let Some(catalog) = parts.pop() {
             self.check_catalog(&catalog)?;
         }
-        let wanted = schema.as_ref().or(call.default_schema.as_ref());
-        let in_reach: Vec<&Procedure> = (profile.procedures.iter())
-            .filter(|known| wanted.is_none_or(|wanted| known.schema.eq_ignore_ascii_case(wanted)))
-            .collect();
-        // As written, else as the source folds a name without quotes.
-        let folded = name.to_lowercase();
-        let sought = if in_reach.iter().any(|known| known.name == name) { &name } else { &folded };
-        let is_meant = |known: &&&Procedure| known.name == *sought && known.is_overload(call.overload.as_deref());
-        let known = in_reach.iter().filter(is_meant);
-        // A routine not marked as read-only may write; an unknown name is refused by the source.
-        let reads_only = known.fold(None, |all, known| Some(all.unwrap_or(true) && known.reads_only));
-        let access = match reads_only {
-            Some(true) => Access::ReadOnly,
-            Some(false) => {
-                self.check_writing(by, &format!("procedure {name}"))?;
-                Access::ReadWrite
-            }
-            None if by.may(Scope::Write) => self.description.connection.access,
-            None => Access::ReadOnly,
-        };
         let invocation = Invocation {
             schema,
             name,
             arguments: call.arguments.clone(),
             default_schema: call.default_schema.clone(),
             overload: call.overload.clone(),
+        };
+        let wanted = invocation.schema.as_ref().or(invocation.default_schema.as_ref());
+        let spellings = invocation.spellings();
+        // Each that the source could take it for.
+        let known = profile.procedures.iter().filter(|known| {
+            wanted.is_none_or(|wanted| known.schema.eq_ignore_ascii_case(wanted))
+                && spellings.contains(&known.name)
+                && known.is_overload(call.overload.as_deref())
+        });
+        // A routine not marked as read-only may write; an unknown name is refused by the source.
+        let reads_only = known.fold(None, |all, known| Some(all.unwrap_or(true) && known.reads_only));
+        let access = match reads_only {
+            Some(true) => Access::ReadOnly,
+            Some(false) => {
+                self.check_writing(by, &format!("procedure {}", invocation.name))?;
+                Access::ReadWrite
+            }
+            None if by.may(Scope::Write) => self.description.connection.access,
+            None => Access::ReadOnly,
         };
         Ok((Task::Procedure(invocation), access))
     }

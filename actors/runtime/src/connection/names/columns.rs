@@ -7,7 +7,7 @@ use portico_core::error::{Error, Missing, Result};
 use portico_core::near;
 use portico_sources::catalog;
 use portico_sources::digest::quoted;
-use portico_sql::{ListedRelation, listed_relations};
+use portico_sql::{Dialect, Kind, ListedRelation, Token, listed_relations, tokens};
 
 /// The maximal number of a statement's tables whose columns are read.
 const MOST_RELATIONS: usize = 8;
@@ -54,16 +54,13 @@ impl Nearby {
             let column = quoted(&candidate.column).into_owned();
             if is_alone { column } else { format!("{}.{column}", candidate.relation.written) }
         };
+        // A qualified name means that table's column: one of another table would answer another question.
         let is_sought = |candidate: &&Candidate<'_>| of.is_none_or(|of| is_called(candidate.relation, of));
-        let exact: Vec<String> = candidates.iter().filter(|known| known.column == name).map(write).collect();
-        let in_any_case = || candidates.iter().filter(|known| known.column.eq_ignore_ascii_case(name)).map(write);
-        let near = || {
-            let here: Vec<&Candidate<'_>> = candidates.iter().filter(is_sought).collect();
-            let names = near::nearest(name, here.iter().map(|known| known.column.as_str()));
-            let places = names.iter().filter_map(|near| here.iter().find(|known| known.column == **near));
-            places.map(|known| write(known)).collect::<Vec<_>>()
+        let sought: Vec<&Candidate<'_>> = candidates.iter().filter(is_sought).collect();
+        let named = |is_it: &dyn Fn(&str) -> bool| -> Vec<String> {
+            sought.iter().filter(|known| is_it(&known.column)).map(|known| write(known)).collect()
         };
-        for names in [exact, in_any_case().collect()] {
+        for names in [named(&|column| column == name), named(&|column| column.eq_ignore_ascii_case(name))] {
             if let Some(hint) = offered(&names) {
                 return Ok(Some(hint));
             }
@@ -72,7 +69,15 @@ impl Nearby {
         if relations.iter().any(|relation| relation.written.eq_ignore_ascii_case(name)) {
             return Ok(Some(format!("name a column to be set by itself: SET a_column = …, without {name}.")));
         }
-        let near = offered(&near());
+        if of.is_none() && is_alias(&self.text, name, self.dialect) {
+            return Ok(Some(format!(
+                "{name} is an alias of the SELECT list, which is not known here: repeat its expression, or select from \
+                 the query as a whole: SELECT * FROM (…) AS q WHERE {name} …"
+            )));
+        }
+        let near = near::nearest(name, sought.iter().map(|known| known.column.as_str()));
+        let near = near.iter().filter_map(|near| sought.iter().find(|known| known.column == **near));
+        let near = offered(&near.map(|known| write(known)).collect::<Vec<_>>());
         if self.text.contains(&format!("\"{name}\"")) {
             // A quoted word usually means a text: a similar column would answer another question.
             let near = near.map(|near| format!("; of names, {near}")).unwrap_or_default();
@@ -82,11 +87,12 @@ impl Nearby {
         if near.is_some() {
             return Ok(near);
         }
-        if is_alias(&self.text, name) {
-            return Ok(Some(format!(
-                "{name} is an alias of the SELECT list, which is not known here: repeat its expression, or select from \
-                 the query as a whole: SELECT * FROM (…) AS q WHERE {name} …"
-            )));
+        let told = || sought.iter().take(MOST_TOLD).map(|known| write(known)).collect::<Vec<_>>().join(", ");
+        if of.is_some() && !sought.is_empty() {
+            let others = candidates.iter().filter(|known| known.column.eq_ignore_ascii_case(name)).map(write);
+            let others: Vec<String> = others.collect();
+            let others = if others.is_empty() { String::new() } else { format!("; there is {}", others.join(", ")) };
+            return Ok(Some(format!("that table has the columns {}{others}", told())));
         }
         let elsewhere =
             self.columns(MetadataFilter { column: Some(name.to_owned()), ..MetadataFilter::default() }).await?;
@@ -99,8 +105,7 @@ impl Nearby {
                 elsewhere.join(", ")
             )));
         }
-        let told: Vec<String> = candidates.iter().filter(is_sought).take(MOST_TOLD).map(write).collect();
-        Ok((!told.is_empty()).then(|| format!("there are the columns {}", told.join(", "))))
+        Ok((!sought.is_empty()).then(|| format!("there are the columns {}", told())))
     }
 
     /// The columns that a name may mean which several tables have.
@@ -179,12 +184,18 @@ fn is_called(relation: &ListedRelation, name: &str) -> bool {
     relation.written.trim_matches('"').eq_ignore_ascii_case(name) || relation.name.eq_ignore_ascii_case(name)
 }
 
-/// Returns true if the SELECT list of `text` defines this alias.
-fn is_alias(text: &str, name: &str) -> bool {
-    let mut words =
-        text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')')).filter(|word| !word.is_empty());
-    std::iter::from_fn(|| words.find(|word| word.eq_ignore_ascii_case("AS")).and_then(|_| words.next()))
-        .any(|word| word.trim_matches('"').eq_ignore_ascii_case(name))
+/// Returns true if the SELECT list of `text` defines this alias, with AS or without.
+fn is_alias(text: &str, name: &str, dialect: Dialect) -> bool {
+    let words: Vec<Token> = tokens(text, dialect).into_iter().filter(|token| token.kind != Kind::Blank).collect();
+    let is_sign = |token: &Token, signs: &[&str]| signs.contains(&token.text(text));
+    words.windows(3).any(|window| {
+        let [before, alias, after] = window else { return false };
+        let is_it = alias.name(text).is_some_and(|known| known.eq_ignore_ascii_case(name));
+        let ends = is_sign(after, &[","]) || after.is_word(text, "FROM");
+        let is_behind_value = matches!(before.kind, Kind::Close | Kind::Text | Kind::Number)
+            || (before.is_name() && !before.is_any(text, &["SELECT", "DISTINCT", "ALL", "BY"]));
+        is_it && ends && is_behind_value
+    })
 }
 
 #[cfg(test)]
@@ -193,7 +204,16 @@ mod tests {
 
     #[test]
     fn an_alias_is_one_of_the_select_list() {
-        assert!(is_alias("SELECT sum(total) AS Turnover, 1 FROM orders", "turnover"));
-        assert!(!is_alias("SELECT turnover FROM orders AS o", "turnover"));
+        for (text, is_it) in [
+            ("SELECT sum(total) AS Turnover, 1 FROM orders", true),
+            ("SELECT sum(total) turnover FROM orders WHERE turnover > 1", true),
+            ("SELECT o.total \"turnover\", 1 FROM orders o", true),
+            ("SELECT turnover FROM orders AS o", false),
+            ("SELECT DISTINCT turnover FROM orders", false),
+            ("SELECT a, turnover, b FROM orders", false),
+            ("SELECT a FROM orders ORDER BY turnover", false),
+        ] {
+            assert_eq!(is_alias(text, "turnover", Dialect::POSTGRESQL), is_it, "{text}");
+        }
     }
 }

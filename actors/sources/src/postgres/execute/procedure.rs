@@ -125,16 +125,14 @@ pub(crate) fn may_be_changed(error: &Error) -> bool {
 /// that determines what the call means.
 pub(crate) fn lookup(known: &KnownRoutines, invocation: &Invocation) -> RoutineLookup {
     let schemas = invocation.schemas(&known.path).cloned().collect();
-    let names = vec![invocation.name.clone(), invocation.name.to_lowercase()];
-    RoutineLookup::new(known, schemas, names)
+    RoutineLookup::new(known, schemas, invocation.spellings().to_vec())
 }
 
 /// The overloads that the name means: of the named schema, or else of the first schema on the
 /// path that has any.
 fn named<'a>(known: &'a KnownRoutines, invocation: &Invocation) -> Vec<&'a Routine> {
     let schemas: Vec<&String> = invocation.schemas(&known.path).collect();
-    // As the caller wrote it, or as the source folds names that are not quoted.
-    for name in [invocation.name.clone(), invocation.name.to_lowercase()] {
+    for name in invocation.spellings() {
         for schema in &schemas {
             let found: Vec<&Routine> =
                 known.routines.iter().filter(|r| r.procedure.schema == **schema && r.procedure.name == name).collect();

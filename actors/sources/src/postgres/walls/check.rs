@@ -21,7 +21,7 @@ use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::ttl_cache::TtlCache;
 use crate::postgres::walls::admitted_statements::{AdmittedStatements, ExecutionHints, fingerprint};
 use crate::postgres::walls::analyze::Analysis;
-use crate::postgres::walls::names::hidden::{HiddenNames, NameCache};
+use crate::postgres::walls::names::hidden::{HiddenNames, NameCache, Routines};
 use crate::postgres::walls::objects::{HiddenTables, hidden_children, is_system};
 use crate::postgres::walls::policy::{CheckPolicy, PendingCheck, StatementUse};
 use crate::postgres::walls::refusal::{Refusal, no_such, refused, writes};
@@ -259,7 +259,10 @@ impl Walls {
         };
         // A statement that is only described creates nothing: the server analyses the query alone.
         if let Some(rest) = rest.filter(|_| guarded.extent != StatementUse::Described || query.is_none()) {
-            self.admit(guarded.part(rest), guarded.guard, execution).await?;
+            // Names that are known from before lack what was made since: a definition could rename it into sight.
+            let names = self.names_now(guarded.guard).await;
+            let admitted = names.and_then(|names| names.admit(guarded.part(rest), guarded.guard));
+            admitted.map_err(|error| placed(error, execution))?;
         }
         Ok(query)
     }
@@ -351,21 +354,26 @@ impl Walls {
         if guarded.guard.hides {
             guarded.tell_briefly()?;
         }
-        self.admit(&guarded.text, guarded.guard, execution).await
-    }
-
-    /// Judges a part of the statement of `execution` by the names in it.
-    async fn admit(&self, text: &str, guard: CheckPolicy, execution: &Execution) -> Result<()> {
-        let admitted = self.names(guard).await.and_then(|names| names.admit(text, guard));
+        let admitted = self.names(guarded.guard).await.and_then(|names| names.admit(&guarded.text, guarded.guard));
         admitted.map_err(|error| placed(error, execution))
     }
 
+    /// The names that are hidden, as they were read lately.
     pub(crate) async fn names(&self, guard: CheckPolicy) -> Result<Arc<HiddenNames>> {
-        if let Some(names) = self.names.get(guard) {
-            return Ok(names);
+        match self.names.get(guard) {
+            Some(names) => Ok(names),
+            None => self.read_names(guard, self.names.routines(guard)).await,
         }
+    }
+
+    /// The names that are hidden now.
+    async fn names_now(&self, guard: CheckPolicy) -> Result<Arc<HiddenNames>> {
+        self.read_names(guard, None).await
+    }
+
+    async fn read_names(&self, guard: CheckPolicy, routines: Option<Arc<Routines>>) -> Result<Arc<HiddenNames>> {
         let client = self.housekeeping.client().await?;
-        let names = Arc::new(HiddenNames::read(&client, guard, &self.exposure, self.names.routines(guard)).await?);
+        let names = Arc::new(HiddenNames::read(&client, guard, &self.exposure, routines).await?);
         self.names.insert(guard, &names);
         Ok(names)
     }

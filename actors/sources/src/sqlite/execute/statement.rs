@@ -328,7 +328,10 @@ fn suggest(connection: &Connection, authorizer: &Authorizer, failure: Error) -> 
         "42703" => authorizer.trusting(|| metadata::column_names(connection)),
         _ => return failure,
     };
-    failure.with(near::did_you_mean(&near::nearest(&wrong, names.iter().map(String::as_str))), Error::hint)
+    // Another schema was named.
+    let same = names.iter().find(|name| name.eq_ignore_ascii_case(&wrong));
+    let near = same.map_or_else(|| near::nearest(&wrong, names.iter().map(String::as_str)), |same| vec![same.as_str()]);
+    failure.with(near::did_you_mean(&near), Error::hint)
 }
 
 fn is_forbidden_commit(error: &rusqlite::Error) -> bool {

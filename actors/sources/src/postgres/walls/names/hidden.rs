@@ -364,7 +364,8 @@ impl NameCache {
     /// Keeps them.
     pub(crate) fn insert(&self, guard: CheckPolicy, names: &Arc<HiddenNames>) {
         self.names.insert(guard, Arc::clone(names));
-        if self.routines(guard).is_none() {
+        let is_known = self.routines(guard).is_some_and(|known| Arc::ptr_eq(&known, &names.routines));
+        if !is_known {
             self.routines.insert(guard, Arc::clone(&names.routines));
         }
     }
