@@ -28,6 +28,18 @@ pub fn date(days: i64) -> (i64, i64, i64) {
     (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
+/// Returns true for a day of the calendar, `YYYY-MM-DD`.
+pub fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [year, month, day] = parts.as_slice() else { return false };
+    let number = |part: &str, width: usize| {
+        let is_whole = part.len() == width && part.bytes().all(|digit| digit.is_ascii_digit());
+        part.parse::<i64>().ok().filter(|_| is_whole)
+    };
+    let (Some(year), Some(month), Some(day)) = (number(year, 4), number(month, 2), number(day, 2)) else { return false };
+    (1..=12).contains(&month) && date(days(year, month, day)) == (year, month, day)
+}
+
 /// Writes `YYYY-MM-DD` for days since 1970-01-01; before the year 1 as PostgreSQL does (`0044-03-15 BC`).
 pub fn push_date(text: &mut String, days: i64) {
     if push_day(text, days) {
@@ -99,6 +111,27 @@ pub fn push_padded(text: &mut String, number: u64, width: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_is_one_of_the_calendar() {
+        for (text, is_one) in [
+            ("2024-02-29", true),
+            ("0001-01-01", true),
+            ("2023-02-29", false),
+            ("2025-13-01", false),
+            ("2025-00-01", false),
+            ("2025-01-00", false),
+            ("2025-01-32", false),
+            ("31.12.2024", false),
+            ("2025-1-1", false),
+            ("+025-01-01", false),
+            ("yesterday", false),
+            ("2025-01-01T00:00:00", false),
+            ("", false),
+        ] {
+            assert_eq!(is_date(text), is_one, "{text}");
+        }
+    }
 
     #[test]
     fn every_day_of_four_eras_has_its_date() {

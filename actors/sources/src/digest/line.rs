@@ -104,7 +104,8 @@ fn write_column(
     }
     let mut references = table.keys.iter().filter(|key| key.columns == [column.name.as_str()]).peekable();
     if column.is_key && is_alone {
-        line.push_str(" PK");
+        // Who writes must know whether to give it.
+        line.push_str(if column.is_generated && style.may_write { " PK auto" } else { " PK" });
     } else if !column.is_nullable
         && !column.is_key
         && (references.peek().is_some() || (style.may_write && !column.is_generated))

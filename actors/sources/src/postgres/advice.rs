@@ -68,6 +68,18 @@ const COMMANDS: &[Foreign] = &[
 const DESCRIBING: &str =
     "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '…' lists columns";
 
+/// How dates are written, whatever `DateStyle` is.
+const DATES: &str = "a date as 'YYYY-MM-DD', a moment as 'YYYY-MM-DD HH:MM:SS'";
+
+/// Adds a hint on how to correct a value that a procedure was given.
+pub(crate) fn advise_value(failure: Error, routine: Option<&str>) -> Error {
+    match failure.get_sqlstate() {
+        Some("22007" | "22008") => failure.hint(format!("write {DATES}")),
+        _ if routine == Some(READS_LABEL) => unreadable(failure, routine),
+        _ => failure,
+    }
+}
+
 /// Adds a hint on how to correct `statement` to `failure`. `routine` is the function in the server's code that
 /// reported it.
 pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str>) -> Error {
@@ -115,7 +127,9 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
             failure.hint("list the table in FROM or JOIN, or use the alias that it has there")
         }
         "22P02" => unreadable(failure, routine),
-        "22007" | "22008" => failure.hint("write a date as 'YYYY-MM-DD', a moment as 'YYYY-MM-DD HH:MM:SS'; to_date(text, 'DD/MM/YYYY') reads another form"),
+        "22007" | "22008" => {
+            failure.hint(format!("write {DATES}; to_date(text, 'DD/MM/YYYY') reads another form"))
+        }
         "22012" => failure.hint("a / NULLIF(b, 0) is NULL where b is 0"),
         "21000" => failure.hint("use IN in the place of =, or LIMIT 1 in the subquery"),
         "42501" if failure.message.starts_with("must be ") => {

@@ -3,7 +3,7 @@
 use tokio_postgres::error::DbError;
 
 use crate::Access;
-use crate::postgres::advice::{READS_LABEL, advise, unreadable};
+use crate::postgres::advice::{advise, advise_value};
 use crate::postgres::bind::argument_types::kind;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::execute::envelope::identity;
@@ -244,7 +244,7 @@ impl Execution {
         match &self.origin {
             _ if site.raised => failure,
             Some(statement) => advise(failure, statement, routine),
-            None if failure.kind == Kind::Invalid && routine == Some(READS_LABEL) => unreadable(failure, routine),
+            None if failure.kind == Kind::Invalid => advise_value(failure, routine),
             None => failure,
         }
     }

@@ -120,13 +120,17 @@ fn column_row(connection: &Connection, catalog: &str, table: &Table, column: &De
     row
 }
 
+/// The type's name where none is declared: any value may stand there (STRICT tables, §1).
+const UNTYPED: &str = "any";
+
 /// `DATA_TYPE`, `TYPE_NAME`, `COLUMN_SIZE`, `PRECISION` and `SCALE`.
 pub(crate) fn type_cells(declared: &DeclaredType) -> [Cell<'static>; 5] {
     let known = |number: i64| if number > 0 { Cell::Integer(number) } else { Cell::Null };
     let exact = matches!(declared.data_type, DataType::Decimal | DataType::Numeric);
     [
         Cell::Integer(i64::from(declared.data_type.code())),
-        text(if declared.name.is_empty() { declared.data_type.name() } else { &declared.name }),
+        // What has no declared type compares with nothing else, as `total > '100'` in a view: it is no text.
+        text(if declared.name.is_empty() { UNTYPED } else { &declared.name }),
         known(if declared.length > 0 { declared.length } else { declared.precision }),
         known(declared.precision),
         match declared.scale {

@@ -9,6 +9,7 @@ use crate::sqlite::execute::argument::{at, decimal_parts, same};
 use crate::sqlite::schema::SCHEMA;
 use crate::statements::bindings::name_without_at;
 use crate::{DeclaredProcedure, Direction, Invocation, Parameter, Procedure};
+use portico_core::calendar;
 use portico_core::call::{Argument, MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Result};
 use portico_core::near;
@@ -117,7 +118,12 @@ fn refused(declared: DataType, value: &RawValue) -> Option<&'static str> {
         }
         T::Boolean => (matches!(text.as_deref().unwrap_or(json), "true" | "false" | "0" | "1"), "true or false"),
         T::Uuid => (text.is_some_and(|text| uuid::Uuid::try_parse(&text).is_ok()), "a UUID as a string"),
-        T::Date | T::Time | T::Timestamp | T::Binary => (text.is_some(), "a string"),
+        T::Date => (text.is_some_and(|text| calendar::is_date(&text)), "a day as YYYY-MM-DD"),
+        T::Timestamp => {
+            let day = text.as_deref().and_then(|text| text.get(..10));
+            (day.is_some_and(calendar::is_date), "a time as YYYY-MM-DDTHH:MM:SS")
+        }
+        T::Time | T::Binary => (text.is_some(), "a string"),
         // Also JSON, which has no type of its own.
         T::Varchar => (text.is_some() || first != Some(b'"'), "a string"),
     };
