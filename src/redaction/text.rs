@@ -47,6 +47,9 @@ const PARAMETERS: [&[u8]; 19] = [
     b"private_key",
 ];
 
+/// The last letters of these.
+const ENDS: &[u8] = b"drtnefyslDRTNEFYSL";
+
 /// The characters between a scheme and its credential.
 const GAPS: [u8; 3] = *b" +\t";
 /// `text` without its secrets.
@@ -123,7 +126,7 @@ impl<'t> Shown<'t> {
 }
 
 /// The first bytes of marks, each kind as a bit of its own …
-const FIRST: [u16; 256] = octets(&[b"drtnefDRTNEF", b"pP", b"c", b"w", b"bB", b"dD", b"nN", b"$", b"-", b":", b"e"]);
+const FIRST: [u16; 256] = octets(&[ENDS, b"pP", b"c", b"w", b"bB", b"dD", b"nN", b"$", b"-", b":", b"e"]);
 /// … and the second ones. The name of a parameter is recognised by its end, anything else by its start. Nearly
 /// every byte is skipped here.
 const SECOND: [u16; 256] =
@@ -352,7 +355,7 @@ pub(super) fn stands_for_another(value: &[u8]) -> bool {
 
 /// Whether a name that ends here is one of a secret.
 pub(super) fn is_secret_name(name: &[u8]) -> bool {
-    let ends = name.last().is_some_and(|last| b"drtnefysl".contains(&last.to_ascii_lowercase()));
+    let ends = name.last().is_some_and(|last| ENDS.contains(last));
     ends && PARAMETERS
         .iter()
         .any(|known| name.len().checked_sub(known.len()).is_some_and(|start| name[start..].eq_ignore_ascii_case(known)))
