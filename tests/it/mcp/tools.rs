@@ -146,6 +146,26 @@ async fn results_are_cut_at_the_caps_and_say_how_to_go_on() {
 }
 
 #[actix_web::test]
+async fn arguments_are_taken_as_clients_send_them() {
+    let app = fixture::on_sqlite().await;
+    let empty = json!({"maxRows": "", "timeout": "", "parameters": "", "format": "", "defaultSchema": ""});
+    for given in [empty, json!({"maxRows": 1.0}), json!({"maxRows": "1"}), json!({"maxRows": 1e0, "timeout": 30.0})] {
+        let mut arguments = given.clone();
+        arguments["query"] = json!("SELECT 1");
+        let answer = app.tool("execute_select", arguments).await;
+        assert_eq!(answer["isError"], false, "{given}: {answer}");
+    }
+    // Cursor gives it to tools that have no argument to give.
+    assert_eq!(app.tool("get_catalogs", json!({"random_string": "x"})).await["isError"], false);
+    for wrong in [json!({"maxRows": 1.5}), json!({"maxRows": "x"}), json!({"random_string": "x"}), json!({"query": ""})] {
+        let mut arguments = json!({"query": "SELECT 1"});
+        arguments.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
+        let answer = app.tool("execute_select", arguments).await;
+        assert_eq!(answer["isError"], true, "{wrong}: {answer}");
+    }
+}
+
+#[actix_web::test]
 async fn the_text_block_has_three_forms() {
     let app = fixture::on_sqlite().await;
     let query = "SELECT id, name, city, 'a,\"b\"|c' AS odd FROM customers WHERE id < 3 ORDER BY id";

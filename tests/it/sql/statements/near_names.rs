@@ -122,3 +122,22 @@ async fn what_a_hint_says_works() {
         assert_eq!(status, 200, "{right}: {answer}");
     }
 }
+
+#[actix_web::test]
+async fn a_hint_for_a_column_keeps_to_the_table_that_was_named() {
+    let app = service().await;
+    for (query, told) in [
+        ("SELECT c.customer_id FROM customers c", "that table has the columns id, name, city"),
+        (
+            "SELECT 1 FROM orders o JOIN customers c ON o.customer_id = c.customer_id",
+            "that table has the columns c.id, c.name, c.city; there is o.customer_id",
+        ),
+        ("SELECT c.nam FROM customers c", "did you mean name?"),
+        ("SELECT sum(total) s FROM orders WHERE s > 5", "s is an alias of the SELECT list"),
+        ("SELECT sum(total) AS totl FROM orders HAVING totl > 5", "totl is an alias of the SELECT list"),
+    ] {
+        let (_, answer) = app.query(json!({"query": query})).await;
+        let hint = answer["error"]["hint"].as_str().unwrap_or_default();
+        assert!(hint.starts_with(told), "{query}: {answer}");
+    }
+}
