@@ -124,7 +124,10 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
         },
         // Of a table that is there and not listed.
         "42P01" if failure.get_hint().is_none() && routine == Some("errorMissingRTE") => {
-            failure.hint("list the table in FROM or JOIN, or use the alias that it has there")
+            failure.hint(
+                "list the table in FROM or JOIN, or use the alias that it has there; a part of a column is (column).part, \
+                 and of JSON column ->> 'part'",
+            )
         }
         "22P02" => unreadable(failure, routine),
         "22007" | "22008" => {
@@ -267,6 +270,10 @@ fn beside(left: &str, sign: &str, right: &str) -> Option<String> {
         }
         _ if is_day(left) && right == "interval" => {
             "a text beside an interval is read as one: cast it, as in value::date + interval '1 day'".to_owned()
+        }
+        _ if sign.starts_with("->") && is_text(left) => format!("the left side of {sign} is {left}: write value::jsonb"),
+        _ if sign.starts_with("->") && !is_json(left) => {
+            format!("the left side of {sign} is {left}, and no JSON: a part of a row is (column).part")
         }
         // It is unclear which of the two types has to change.
         _ if left.is_empty() || left == right => return None,
