@@ -177,7 +177,7 @@ fn definition(table: &Value, columns: &[&Value], keys: &[&Value]) -> String {
     let referred = keys.iter().map(|key| (text(key, 1), text(key, 2))).filter(|it| *it != (&place.0, &place.1));
     let referred = referred.map(|(schema, name)| vec![None, Some(schema.to_owned()), Some(name.to_owned())]);
     let tables: Vec<TextRow> = referred.chain([text_row(table)]).collect();
-    let mut facts = Facts::new(&tables, &[], &rows(keys));
+    let mut facts = Facts::new(&tables, &[], &rows(keys), None);
     facts.describe(&rows(columns));
     let mut out = format!("# {}.{}\n", place.0, place.1);
     let Some(found) = facts.table(&place) else { return out };

@@ -220,7 +220,7 @@ impl Reading<'_> {
         };
         let details = noted(self.list(MetadataKind::TableDetails, MOST_TABLES).await);
         let keys = noted(self.list(MetadataKind::ImportedKeys, MOST_COLUMNS).await);
-        let mut facts = Facts::new(&tables, &details, &keys);
+        let mut facts = Facts::new(&tables, &details, &keys, Some(MAIN));
         facts.describe(&noted(self.list(MetadataKind::Columns, MOST_COLUMNS).await));
         for relation in &self.it.reachable.workspace.relations {
             if let (Some((from, column)), Some((to, to_column))) = (column(&relation.from), column(&relation.to)) {

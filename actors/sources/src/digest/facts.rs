@@ -23,6 +23,8 @@ pub struct Facts {
     pub tables: Vec<TableFacts>,
     /// Comments of schemas.
     pub(super) schema_remarks: BTreeMap<String, String>,
+    /// The schema of names that stand alone.
+    default_schema: Option<String>,
 }
 
 /// A table or view.
@@ -79,8 +81,8 @@ fn named(row: &TextRow, metadata: MetadataKind, schema: &str, name: &str) -> Opt
 impl Facts {
     /// Collects facts from the metadata of tables, of their details and of imported keys. A partition is merged
     /// into its parent, if that is present.
-    pub fn new(tables: &[TextRow], details: &[TextRow], keys: &[TextRow]) -> Self {
-        let mut facts = Self::default();
+    pub fn new(tables: &[TextRow], details: &[TextRow], keys: &[TextRow], default_schema: Option<&str>) -> Self {
+        let mut facts = Self { default_schema: default_schema.map(str::to_owned), ..Self::default() };
         let details: HashMap<QualifiedName, &TextRow> = details
             .iter()
             .filter_map(|row| Some((named(row, MetadataKind::TableDetails, "TABLE_SCHEMA", "TABLE_NAME")?, row)))
@@ -225,13 +227,15 @@ impl Facts {
         }
     }
 
-    /// Returns the indexes of the tables, the most referenced and most used first.
+    /// Returns the indexes of the tables, the most referenced and most used first, among equals those of the default
+    /// schema.
     pub fn ranked(&self) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.tables.len()).collect();
         let weight = |at: &usize| {
             self.tables.get(*at).map_or(0, |table| table.references + table.uses.checked_ilog10().unwrap_or(0) as usize)
         };
-        places.sort_by_key(|at| (std::cmp::Reverse(weight(at)), *at));
+        let is_elsewhere = |at: &usize| self.tables.get(*at).map(|table| &table.place.0) != self.default_schema.as_ref();
+        places.sort_by_key(|at| (std::cmp::Reverse(weight(at)), is_elsewhere(at), *at));
         places
     }
 

@@ -22,7 +22,8 @@ pub fn write(facts: &Facts, style: &Style<'_>, most: usize, more: &str) -> Strin
     let for_names = names.iter().map(|name| name.len() + 2).sum::<usize>().min(most * NAMES / 100) + more.len() + 60;
     let mut room = most.saturating_sub(for_names);
     let mut whole = BTreeSet::new();
-    for at in facts.ranked() {
+    let ranked = facts.ranked();
+    for at in ranked.iter().copied() {
         let Some(table) = facts.tables.get(at).filter(|table| table.is_described()) else { continue };
         let length = line(table, style).len() + 1 + remarks_length(facts, table);
         if length <= room {
@@ -31,7 +32,8 @@ pub fn write(facts: &Facts, style: &Style<'_>, most: usize, more: &str) -> Strin
         }
     }
     let mut text = of_tables(facts, style, &whole);
-    let left: Vec<&String> = names.iter().enumerate().filter(|(at, _)| !whole.contains(at)).map(|(_, it)| it).collect();
+    let left = ranked.iter().filter(|at| !whole.contains(at)).filter_map(|at| names.get(*at));
+    let left: Vec<&String> = left.collect();
     text.push_str("Also");
     if !more.is_empty() {
         let _ = write!(text, " ({more})");

@@ -27,7 +27,12 @@ pub(super) struct Survey {
 }
 
 /// Reads everything; parts other than the tables may fail and are then left out.
-pub(super) async fn read(runner: &Runner, options: &InstructionsOptions, call: &Call) -> Result<Survey> {
+pub(super) async fn read(
+    runner: &Runner,
+    options: &InstructionsOptions,
+    call: &Call,
+    default_schema: Option<&str>,
+) -> Result<Survey> {
     let tables = list(runner, call, MetadataKind::Tables, MetadataFilter::default(), MOST_TABLES, call.limits).await?;
     let mut is_whole = true;
     let mut noted = |listed: Result<Vec<TextRow>>| {
@@ -38,7 +43,7 @@ pub(super) async fn read(runner: &Runner, options: &InstructionsOptions, call: &
     let all = MetadataFilter::default;
     let details = noted(list(runner, call, MetadataKind::TableDetails, all(), MOST_TABLES, part).await);
     let keys = noted(list(runner, call, MetadataKind::ImportedKeys, all(), MOST_COLUMNS, part).await);
-    let mut facts = Facts::new(&tables, &details, &keys);
+    let mut facts = Facts::new(&tables, &details, &keys, default_schema);
     if tables.len() <= MOST_AT_ONCE {
         facts.describe(&noted(list(runner, call, MetadataKind::Columns, all(), MOST_COLUMNS, part).await));
     } else {

@@ -27,9 +27,10 @@ pub(in crate::connection) async fn write(
     options: &InstructionsOptions,
     call: &Call,
 ) -> Result<(String, bool)> {
-    let Survey { facts, is_whole } = survey::read(runner, options, call).await?;
+    let default_schema = Some(profile.default_schema.as_deref().unwrap_or("main"));
+    let Survey { facts, is_whole } = survey::read(runner, options, call, default_schema).await?;
     let style = Style {
-        default_schema: Some(profile.default_schema.as_deref().unwrap_or("main")),
+        default_schema,
         may_write: runner.may_write(call),
         without_remarks: false,
     };
