@@ -91,11 +91,11 @@ impl Estimating<'_> {
         {
             return Some(rows);
         }
-        let explain = member.driver.pushdown?.explain.as_ref()?;
-        let sql = Sql { text: (explain.question)(statement), rows_alone: true, ..Sql::default() };
+        let estimate = member.driver.pushdown?.row_estimate.as_ref()?;
+        let sql = Sql { text: (estimate.question)(statement), rows_alone: true, ..Sql::default() };
         let op = Op::Script(Mode::Run, sql);
         let results = self.connections.ask(leaf.connection(), op, self.deadline.limits().ok()?).await.ok()?;
-        let rows = (explain.rows)(&first(results).await?)?;
+        let rows = (estimate.rows)(&first(results).await?)?;
         self.estimates.0.insert(key, (Instant::now(), rows));
         Some(rows)
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::statements::pushdown::{Explain, Pushdown, Type, Use};
+use crate::statements::pushdown::{Pushdown, RowEstimate, Type, Use};
 
 /// Of PostgreSQL.
 pub(super) static PUSHDOWN: Pushdown = Pushdown {
@@ -33,7 +33,7 @@ pub(super) static PUSHDOWN: Pushdown = Pushdown {
             None => format!("SUBSTRING({text} FROM {from})"),
         })
     },
-    explain: Some(Explain { question: |statement| format!("EXPLAIN (FORMAT JSON) {statement}"), rows: expected_rows }),
+    row_estimate: Some(RowEstimate { question: |statement| format!("EXPLAIN (FORMAT JSON) {statement}"), rows: expected_rows }),
 };
 
 fn name(type_: Type) -> Cow<'static, str> {

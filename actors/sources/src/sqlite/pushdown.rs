@@ -2,7 +2,7 @@
 //! column types: where the engine would refuse a value of another type, SQLite compares it by its own type. So only
 //! comparisons of whole numbers and text are left to it, with values of other types excluded.
 
-use crate::statements::pushdown::{Explain, Pushdown, Type, Use};
+use crate::statements::pushdown::{Pushdown, RowEstimate, Type, Use};
 
 /// Rows that are counted at most, to find out how many are expected.
 const COUNTED: u64 = 20_000;
@@ -33,7 +33,7 @@ pub(super) static PUSHDOWN: Pushdown = Pushdown {
     date_part: |_, _| None,
     substring: |_, _, _| None,
     // It keeps no statistics; its rows are counted up to `COUNTED`.
-    explain: Some(Explain {
+    row_estimate: Some(RowEstimate {
         question: |statement| {
             format!("SELECT CAST(count(*) AS TEXT) FROM (SELECT 1 FROM ({statement}) LIMIT {COUNTED})")
         },

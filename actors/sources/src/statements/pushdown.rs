@@ -108,11 +108,11 @@ pub struct Pushdown {
     /// Characters of a text from a place on, counted from 1.
     pub substring: fn(text: &str, from: &str, length: Option<&str>) -> Option<String>,
     /// How to ask it for the expected number of rows of a statement.
-    pub explain: Option<Explain>,
+    pub row_estimate: Option<RowEstimate>,
 }
 
 /// How to ask a source for the expected number of rows.
-pub struct Explain {
+pub struct RowEstimate {
     /// Makes the query for a statement.
     pub question: fn(&str) -> String,
     /// Reads the number of rows from the first value of the first row.
