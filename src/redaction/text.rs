@@ -25,7 +25,7 @@ const ENCODED: [&[u8]; 3] = [b"cHRjX", b"B0Y1", b"wdGNf"];
 /// Schemes of `Authorization` (RFC 9110 §11.6.2).
 const SCHEMES: [&[u8]; 4] = [b"bearer", b"basic", b"dpop", b"negotiate"];
 /// The endings of the last word in names of parameters whose values are secrets.
-const PARAMETERS: [&[u8]; 19] = [
+const PARAMETERS: [&[u8]; 17] = [
     b"password",
     b"passwd",
     b"pwd",
@@ -36,8 +36,6 @@ const PARAMETERS: [&[u8]; 19] = [
     b"verifier",
     b"assertion",
     b"csrf",
-    b"credential",
-    b"credentials",
     b"apikey",
     b"api_key",
     b"api-key",
@@ -48,7 +46,7 @@ const PARAMETERS: [&[u8]; 19] = [
 ];
 
 /// The last letters of these.
-const ENDS: &[u8] = b"drtnefyslDRTNEFYSL";
+const ENDS: &[u8] = b"drtnefyDRTNEFY";
 
 /// The characters between a scheme and its credential.
 const GAPS: [u8; 3] = *b" +\t";

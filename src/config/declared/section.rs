@@ -1,7 +1,7 @@
 //! Reads one table of the file according to its declared settings, and collects its problems. Knows no key by name.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
@@ -26,12 +26,14 @@ pub(crate) struct File<'a> {
     problems: RefCell<Vec<Problem>>,
     /// Keys without a value that could be judged any further.
     refused: RefCell<BTreeSet<String>>,
+    /// A digest of what was read from a file for a key: it can change while the key does not.
+    contents: RefCell<BTreeMap<String, u64>>,
 }
 
 impl<'a> File<'a> {
     pub(in crate::config) fn new(text: &'a str, base: &'a Path, environment: Environment<'a>) -> Self {
-        let (problems, refused) = (RefCell::default(), RefCell::default());
-        Self { lines: Lines::new(text), base, environment, problems, refused }
+        let (problems, refused, contents) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self { lines: Lines::new(text), base, environment, problems, refused, contents }
     }
 
     /// Returns the problems so far, in the order of the lines.
@@ -133,6 +135,11 @@ impl<'a> Section<'a> {
     /// The text of the file at `path`, which the key `name` names.
     pub(in crate::config) fn read_file(&self, name: &str, path: &Path, remedy: &str) -> Option<String> {
         let read = std::fs::read_to_string(self.file.base.join(path));
+        if let Ok(content) = &read {
+            let mut hasher = DefaultHasher::new();
+            content.hash(&mut hasher);
+            self.file.contents.borrow_mut().insert(self.key(name), hasher.finish());
+        }
         read.map_err(|error| self.problem(name, format!("{} cannot be read: {error}", path.display()), remedy)).ok()
     }
 
@@ -310,12 +317,15 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Returns a digest of the value of the key `name`, and its position. Variables are resolved first: a secret
-    /// can change while the file does not.
+    /// Returns a digest of the value of the key `name`, and its position. Variables are resolved first, and files that
+    /// were read for it count: a secret can change while the file does not.
     pub(in crate::config) fn digest(&self, name: &str) -> Option<(u64, Position)> {
         let value = self.find(name)?;
         let mut hasher = DefaultHasher::new();
         texts(json(value), &|text| resolve(text, self.file.environment).0).hash(&mut hasher);
+        let (contents, key) = (self.file.contents.borrow(), self.key(name));
+        let below = |known: &str| known.strip_prefix(&key).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()));
+        contents.iter().filter(|(known, _)| below(known)).for_each(|content| content.hash(&mut hasher));
         Some((hasher.finish(), self.file.lines.at(value.span().start)))
     }
 
