@@ -324,7 +324,8 @@ impl<'a> Section<'a> {
         let mut hasher = DefaultHasher::new();
         texts(json(value), &|text| resolve(text, self.file.environment).0).hash(&mut hasher);
         let (contents, key) = (self.file.contents.borrow(), self.key(name));
-        let below = |known: &str| known.strip_prefix(&key).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()));
+        let below =
+            |known: &str| known.strip_prefix(&key).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()));
         contents.iter().filter(|(known, _)| below(known)).for_each(|content| content.hash(&mut hasher));
         Some((hasher.finish(), self.file.lines.at(value.span().start)))
     }

@@ -157,7 +157,8 @@ async fn arguments_are_taken_as_clients_send_them() {
     }
     // Cursor gives it to tools that have no argument to give.
     assert_eq!(app.tool("get_catalogs", json!({"random_string": "x"})).await["isError"], false);
-    for wrong in [json!({"maxRows": 1.5}), json!({"maxRows": "x"}), json!({"random_string": "x"}), json!({"query": ""})] {
+    for wrong in [json!({"maxRows": 1.5}), json!({"maxRows": "x"}), json!({"random_string": "x"}), json!({"query": ""})]
+    {
         let mut arguments = json!({"query": "SELECT 1"});
         arguments.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
         let answer = app.tool("execute_select", arguments).await;

@@ -36,7 +36,9 @@ pub fn is_date(text: &str) -> bool {
         let is_whole = part.len() == width && part.bytes().all(|digit| digit.is_ascii_digit());
         part.parse::<i64>().ok().filter(|_| is_whole)
     };
-    let (Some(year), Some(month), Some(day)) = (number(year, 4), number(month, 2), number(day, 2)) else { return false };
+    let (Some(year), Some(month), Some(day)) = (number(year, 4), number(month, 2), number(day, 2)) else {
+        return false;
+    };
     (1..=12).contains(&month) && date(days(year, month, day)) == (year, month, day)
 }
 

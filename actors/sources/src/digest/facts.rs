@@ -234,7 +234,8 @@ impl Facts {
         let weight = |at: &usize| {
             self.tables.get(*at).map_or(0, |table| table.references + table.uses.checked_ilog10().unwrap_or(0) as usize)
         };
-        let is_elsewhere = |at: &usize| self.tables.get(*at).map(|table| &table.place.0) != self.default_schema.as_ref();
+        let is_elsewhere =
+            |at: &usize| self.tables.get(*at).map(|table| &table.place.0) != self.default_schema.as_ref();
         places.sort_by_key(|at| (std::cmp::Reverse(weight(at)), is_elsewhere(at), *at));
         places
     }

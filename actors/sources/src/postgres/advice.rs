@@ -271,7 +271,9 @@ fn beside(left: &str, sign: &str, right: &str) -> Option<String> {
         _ if is_day(left) && right == "interval" => {
             "a text beside an interval is read as one: cast it, as in value::date + interval '1 day'".to_owned()
         }
-        _ if sign.starts_with("->") && is_text(left) => format!("the left side of {sign} is {left}: write value::jsonb"),
+        _ if sign.starts_with("->") && is_text(left) => {
+            format!("the left side of {sign} is {left}: write value::jsonb")
+        }
         _ if sign.starts_with("->") && !is_json(left) => {
             format!("the left side of {sign} is {left}, and no JSON: a part of a row is (column).part")
         }

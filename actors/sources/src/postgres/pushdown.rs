@@ -33,7 +33,10 @@ pub(super) static PUSHDOWN: Pushdown = Pushdown {
             None => format!("SUBSTRING({text} FROM {from})"),
         })
     },
-    row_estimate: Some(RowEstimate { question: |statement| format!("EXPLAIN (FORMAT JSON) {statement}"), rows: expected_rows }),
+    row_estimate: Some(RowEstimate {
+        question: |statement| format!("EXPLAIN (FORMAT JSON) {statement}"),
+        rows: expected_rows,
+    }),
 };
 
 fn name(type_: Type) -> Cow<'static, str> {

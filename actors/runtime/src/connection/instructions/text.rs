@@ -29,11 +29,7 @@ pub(in crate::connection) async fn write(
 ) -> Result<(String, bool)> {
     let default_schema = Some(profile.default_schema.as_deref().unwrap_or("main"));
     let Survey { facts, is_whole } = survey::read(runner, options, call, default_schema).await?;
-    let style = Style {
-        default_schema,
-        may_write: runner.may_write(call),
-        without_remarks: false,
-    };
+    let style = Style { default_schema, may_write: runner.may_write(call), without_remarks: false };
     let most = options.tokens * TOKEN;
     let mut text = String::with_capacity(most);
     write_head(&mut text, runner, profile, options, &facts, &style);
