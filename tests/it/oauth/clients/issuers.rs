@@ -38,6 +38,21 @@ fn claims(connections: Value) -> Value {
            "scope": "read", "connection_ids": connections})
 }
 
+/// The service would go on with the key that it read before, and tell nobody.
+#[test]
+fn a_key_in_another_file_is_a_change_of_the_configuration() {
+    let service = Configuration::new().sqlite("shop", "");
+    let issuer = "[[issuers]]\nissuer = \"https://id.example.org\"\naudience = \"portico\"\npublic_key = \"idp.pem\"\n";
+    std::fs::write(service.path().join("idp.pem"), pem()).unwrap();
+    let folder = service.with(issuer).write();
+    let path = folder.path().join("config.toml");
+    let running = Config::load(&path).unwrap();
+    assert!(running.reload(&path).is_ok());
+    std::fs::write(folder.path().join("idp.pem"), format!("{}\n", pem())).unwrap();
+    let refused = running.reload(&path).unwrap_err().to_string();
+    assert!(refused.contains("issuers") && refused.contains("restart the service"), "{refused}");
+}
+
 #[actix_web::test]
 async fn a_trusted_issuers_token_opens_its_connections() {
     let service = Configuration::new().sqlite("shop", "access = \"read-write\"");
