@@ -100,7 +100,7 @@ mod tests {
                 "token": "laptop"
             })
         );
-        for name in ["password", "@api_key", "stripeApiKey", "privateKey", "aws_access_key", "passcode"] {
+        for name in ["password", "@api_key", "stripeApiKey", "privateKey", "aws_access_key", "passcode", "secret_key"] {
             let named = json!({"parameters": {name: "Hunter2"}}).to_string();
             assert_eq!(redact_json(named), json!({"parameters": {name: REDACTED}}).to_string(), "{name}");
         }

@@ -25,7 +25,7 @@ const ENCODED: [&[u8]; 3] = [b"cHRjX", b"B0Y1", b"wdGNf"];
 /// Schemes of `Authorization` (RFC 9110 §11.6.2).
 const SCHEMES: [&[u8]; 4] = [b"bearer", b"basic", b"dpop", b"negotiate"];
 /// The endings of the last word in names of parameters whose values are secrets.
-const PARAMETERS: [&[u8]; 17] = [
+const PARAMETERS: [&[u8]; 19] = [
     b"password",
     b"passwd",
     b"pwd",
@@ -43,6 +43,8 @@ const PARAMETERS: [&[u8]; 17] = [
     b"access_key",
     b"privatekey",
     b"private_key",
+    b"secret_key",
+    b"secretkey",
 ];
 
 /// The last letters of these.

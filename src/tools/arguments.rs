@@ -26,9 +26,10 @@ pub(super) fn resolve(
         let narrow = MetadataFilter { objects, search, explains, ..narrow(metadata, fields)? };
         Ok::<_, Error>((Op::Describe(metadata, narrow), TruncationHint::Narrow))
     };
-    fields.drop_empty(&["parameters", "maxRows", "timeout", "all", "dryRun", "format"]);
+    fields.drop_empty(&["parameters", "maxRows", "timeout", "format"]);
     let is_listing = !operation.as_str().starts_with("execute_");
     if is_listing {
+        fields.drop_empty(&["catalogName", "schemaName", "columnName", "tableType", "paramName"]);
         // Cursor gives it to tools that need no argument.
         let _ = fields.take_silently("random_string");
     } else {

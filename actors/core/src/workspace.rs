@@ -218,7 +218,7 @@ impl Workspace {
             is_meant && asset.is(asset.schema(), name)
         })?;
         let shown = if place == MAIN { name.to_owned() } else { format!("{place}.{name}") };
-        Some(format!("did you mean {shown}?"))
+        Some(format!("it would be {shown} if {place} has it"))
     }
 
     /// Returns the error for an unknown name; it mentions only names of the workspace.
@@ -235,8 +235,10 @@ impl Workspace {
         let error = Error::not_found(format!("query: there is no table {wanted} in the workspace {}", self.name))
             .sqlstate("42P01");
         let elsewhere = names.iter().find(|known| known.rsplit('.').next() == Some(name)).cloned();
-        let near = elsewhere.map(|known| format!("did you mean {known}?")).or_else(|| self.in_pattern(folder, name));
-        match near.or_else(|| near::did_you_mean(&near::nearest(&wanted, names.iter().map(String::as_str)))) {
+        let near = elsewhere.map(|known| format!("did you mean {known}?"));
+        let near = near.or_else(|| near::did_you_mean(&near::nearest(&wanted, names.iter().map(String::as_str))));
+        let hints: Vec<String> = [near, self.in_pattern(folder, name)].into_iter().flatten().collect();
+        match Some(hints.join(" ")).filter(|hint| !hint.is_empty()) {
             Some(hint) => error.hint(hint),
             None => error.hint("get_tables lists what there is"),
         }

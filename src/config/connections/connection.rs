@@ -77,7 +77,7 @@ settings! {
         /// Tools made from procedures that `tools/list` tells of, the first by name; 0 is all. The others can be called
         /// all the same, and `?tools=source` lists all of them.
         max_source_tools: usize = number(0..=1_000_000).or(Number(20)).live(),
-        /// The cost of its plan, in the database's own units, beyond which a tool's statement is refused and told why. Off where
+        /// The cost of its plan, in the database's own units, beyond which a tool's query is refused and told why. Off where
         /// it is left out. It is for PostgreSQL.
         explain_cost_limit: Option<u32> = number(1..=4_294_967_295).example("1000000"),
         /// Seconds between two looks at the source: a procedure that is new there becomes a tool by then, and

@@ -22,7 +22,7 @@ const RESUMABLE: &str = "2025-11-25";
 /// Messages that wait for the listening stream at most; the oldest go first.
 const ANNOUNCED: usize = 64;
 /// Listening streams of one session that are open at once; the oldest ends for a further one.
-const LISTENING: usize = 4;
+const LISTENING: usize = 16;
 /// The maximal number of resources that one session watches, and the bytes of their addresses.
 const WATCHED: usize = 1_000;
 const WATCHED_BYTES: usize = 128 * 1024;
@@ -352,7 +352,7 @@ impl ListeningStream {
     /// Returns the next message for this stream. Dropping the future loses nothing.
     pub async fn announced(&self) -> Bytes {
         loop {
-            self.until(|open| open.last() == Some(&self.number)).await;
+            self.newest().await;
             if let Some(message) = lock(&self.session.announced).pop_front() {
                 return message;
             }
@@ -363,6 +363,11 @@ impl ListeningStream {
                 () = self.session.announcing.notified() => {}
             }
         }
+    }
+
+    /// Completes when it is the one that messages go to.
+    pub async fn newest(&self) {
+        self.until(|open| open.last() == Some(&self.number)).await;
     }
 
     /// Whether it is the one that messages go to.

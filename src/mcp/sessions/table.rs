@@ -236,7 +236,7 @@ mod tests {
         drop(newest);
         drop(second);
         assert_eq!(waiting.now_or_never().unwrap(), "b", "the one before is the newest again");
-        let others: Vec<_> = (0..4).map(|_| session.listen()).collect();
+        let others: Vec<_> = (0..16).map(|_| session.listen()).collect();
         assert!(first.over().now_or_never().is_some() && others[0].over().now_or_never().is_none());
     }
 

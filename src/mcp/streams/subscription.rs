@@ -199,8 +199,9 @@ impl Listener for Subscription {
 }
 
 /// The listening stream of the 2025 revisions: each change while it is its session's newest, until `closing` is
-/// cancelled, or the session ends, or the client has opened too many. `last` is the id of the last event that the client has seen: later
-/// changes are reported at once.
+/// cancelled, or the session ends, or the client has opened too many. What changed meanwhile it reports when it is the
+/// newest again: the other one may have been lost with it. `last` is the id of the last event that the client has seen:
+/// later changes are reported at once.
 pub fn announcements(
     stream: Option<ListeningStream>,
     mut changes: ChangeWatcher,
@@ -210,7 +211,7 @@ pub fn announcements(
     if let Some(seen) = last.and_then(read_id) {
         changes.resume(seen);
     }
-    let listener = SessionListener { stream, told: changes.announced() };
+    let listener = SessionListener { stream, told: changes.announced(), missed: Vec::new() };
     // An event without an id has no use.
     let first = Some(listener.event(Bytes::new())).filter(|event| event.id.is_some());
     Listening::open(listener, changes, closing, first)
@@ -221,6 +222,8 @@ struct SessionListener {
     stream: Option<ListeningStream>,
     /// What the client knows after all events sent so far.
     told: Digests,
+    /// Lists that changed while another stream was the newest, each with its digest.
+    missed: Vec<(ListKind, u64)>,
 }
 
 impl SessionListener {
@@ -229,11 +232,27 @@ impl SessionListener {
         let session = self.stream.as_ref().map(|stream| &stream.session).filter(|session| session.resumes());
         ServerEvent { id: session.map(|session| id(session, self.told)), message }
     }
+
+    /// Notes that the client knows the list with this digest from the event that is returned on: one that loses the
+    /// stream between two events has not seen the second.
+    fn list_changed(&mut self, list: ListKind, digest: u64) -> ServerEvent {
+        self.told[list as usize] = digest;
+        self.event(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}", list.notification()).into())
+    }
 }
 
 impl Listener for SessionListener {
     async fn told(&mut self) -> Option<ServerEvent> {
         let Some(stream) = &self.stream else { return std::future::pending().await };
+        if let Some((list, digest)) = self.missed.first().copied() {
+            tokio::select! {
+                biased;
+                () = stream.over() => return None,
+                () = stream.newest() => {}
+            }
+            self.missed.remove(0);
+            return Some(self.list_changed(list, digest));
+        }
         tokio::select! {
             biased;
             () = stream.over() => None,
@@ -243,17 +262,14 @@ impl Listener for SessionListener {
 
     fn changed(&mut self, lists: Vec<ListKind>, changes: &ChangeWatcher) -> Vec<ServerEvent> {
         let now = changes.announced();
-        let mut events = Vec::new();
-        for list in lists {
-            // A client that loses the stream between two of them has not seen the second.
-            self.told[list as usize] = now[list as usize];
-            if self.stream.as_ref().is_some_and(|stream| !stream.is_newest()) {
-                continue;
-            }
-            let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}", list.notification());
-            events.push(self.event(message.into()));
+        if self.stream.as_ref().is_some_and(|stream| !stream.is_newest()) {
+            self.missed.retain(|(list, _)| !lists.contains(list));
+            self.missed.extend(lists.into_iter().map(|list| (list, now[list as usize])));
+            return Vec::new();
         }
-        let session = self.stream.as_ref().filter(|stream| stream.is_newest()).map(|stream| &stream.session);
+        let mut events: Vec<ServerEvent> =
+            lists.into_iter().map(|list| self.list_changed(list, now[list as usize])).collect();
+        let session = self.stream.as_ref().map(|stream| &stream.session);
         for uri in session.map(|session| session.changed(|uri| changes.version(uri))).unwrap_or_default() {
             events.push(self.event(envelope::notification(UPDATED, json!({"uri": uri})).into()));
         }

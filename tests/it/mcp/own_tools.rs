@@ -84,7 +84,7 @@ async fn own_tools_bind_what_callers_give_and_what_they_leave_out() {
     assert_eq!(app.tool("forget_customer", json!({"id": 4})).await["structuredContent"]["affectedRows"], 1);
     for (tool, arguments, words) in [
         ("forget_customer", json!({}), "id: this parameter is missing"),
-        ("forget_customer", json!({"id": "4"}), "id: give integer, this is string"),
+        ("forget_customer", json!({"id": "4x"}), "id: give integer, this is string"),
         ("forget_customer", json!({"id": 4, "force": true}), "no member \"force\""),
         ("orders_above", json!({"least": true}), "least: give number or string, this is boolean"),
     ] {

@@ -113,7 +113,7 @@ async fn tables_are_listed_and_read_as_resources() {
     # main.orders
 
     ```sql
-    main.orders(id int PK, customer_id int NOT NULL, total numeric(10,2) NOT NULL, placed date) ~3
+    main.orders(id int PK auto, customer_id int NOT NULL, total numeric(10,2) NOT NULL, placed date) ~3
     ```
     ");
     assert_eq!(

@@ -33,7 +33,7 @@ impl With {
     fn of(query: &Query) -> Self {
         let tables = query.with.iter().flat_map(|with| &with.cte_tables);
         Self {
-            names: tables.map(|table| table.alias.name.value.clone()).collect(),
+            names: tables.map(|table| normalized(&table.alias.name)).collect(),
             is_recursive: query.with.as_ref().is_some_and(|with| with.recursive),
             visited: 0,
         }
@@ -43,8 +43,13 @@ impl With {
     /// those before it, and itself where it is recursive.
     fn has(&self, name: &str) -> bool {
         let seen = self.visited + usize::from(self.is_recursive);
-        self.names.iter().take(seen).any(|known| known.eq_ignore_ascii_case(name))
+        self.names.iter().take(seen).any(|known| known == name)
     }
+}
+
+/// The name as the engine compares it.
+fn normalized(name: &Ident) -> String {
+    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_ascii_lowercase() }
 }
 
 impl VisitorMut for Names<'_> {

@@ -32,6 +32,41 @@ pub(crate) const fn changing_verb(updates: bool, deletes: bool) -> Option<&'stat
     }
 }
 
+/// Returns the first UPDATE or DELETE, wherever it stands, that no WHERE follows within its parentheses: one in front
+/// of RETURNING, which names nothing.
+fn unconditional(text: &str, words: &[Token]) -> Option<&'static str> {
+    // For each level of parentheses the verb that has no WHERE yet, and whether none can follow any more.
+    let mut levels = vec![(None, false)];
+    let mut before: Option<&Token> = None;
+    for token in words {
+        let names_another = before.is_some_and(|before| {
+            before.kind == Kind::Dot || before.is_any(text, &["AS", "DO", "FOR", "KEY", "ON", "THEN"])
+        });
+        let is = |word: &str| token.is_word(text, word) && !names_another;
+        match (token.kind, changing_verb(is("UPDATE"), is("DELETE"))) {
+            (Kind::Open, _) => levels.push((None, false)),
+            (Kind::Close, _) => {
+                if let Some((Some(verb), _)) = levels.pop() {
+                    return Some(verb);
+                }
+            }
+            (_, Some(verb)) => match levels.last_mut()? {
+                (Some(first), _) => return Some(*first),
+                level => *level = (Some(verb), false),
+            },
+            _ => {
+                let (verb, is_over) = levels.last_mut()?;
+                *is_over |= is("RETURNING");
+                if is("WHERE") && !*is_over {
+                    *verb = None;
+                }
+            }
+        }
+        before = Some(token);
+    }
+    levels.into_iter().find_map(|(verb, _)| verb)
+}
+
 const VERBS: &[&str] = &["SELECT", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"];
 const QUERIES: &[&str] = &["SELECT", "VALUES", "TABLE"];
 
@@ -74,13 +109,8 @@ pub(crate) fn scan(text: &str, words: &[Token]) -> Effects {
         }
         into |= is("INTO") && !qualified && !before.is_some_and(|before| before.is_any(text, VERBS));
         effects.rows |= depth == 0 && is("RETURNING") && !qualified;
-        // Whatever its WHERE belongs to is not known, nor where a verb may stand.
-        let is_of_another = before
-            .is_some_and(|before| before.kind == Kind::Dot || before.is_any(text, &["DO", "FOR", "KEY", "ON", "THEN"]));
-        if !is_of_another && effects.every_row.is_none() {
-            effects.every_row = changing_verb(is("UPDATE"), is("DELETE"));
-        }
     }
+    effects.every_row = unconditional(text, words);
     effects.changes |= merges && !effects.inserts;
     let queries = main.is_some_and(|(main, _)| main.is_any(text, QUERIES));
     effects.counts = main.is_some() && !queries;

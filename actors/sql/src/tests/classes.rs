@@ -238,11 +238,17 @@ fn a_change_of_every_row_is_read_from_the_tree() {
         ("SELECT 'DELETE FROM t'", None),
         ("CREATE RULE r AS ON UPDATE TO t DO INSTEAD DELETE FROM u", None),
         ("GRANT UPDATE, DELETE ON t TO r", None),
-        // What is not understood counts, whatever WHERE it has.
-        ("UPDATE t SET a = ] WHERE b", Some("UPDATE")),
-        ("SELECT ] FROM t FOR UPDATE", None),
-        ("MERGE INTO t ] USING s ON a WHEN MATCHED THEN DELETE", None),
-        ("INSERT INTO t ] VALUES (1) ON CONFLICT DO UPDATE SET a = 1", None),
+        // Where it is not understood the words decide.
+        ("UPDATE t SET a = 'x' UESCAPE '!' WHERE b", None),
+        ("UPDATE t SET a = 'x' UESCAPE '!'", Some("UPDATE")),
+        ("UPDATE t SET a = 'x' UESCAPE '!' RETURNING a AS where", Some("UPDATE")),
+        ("DELETE FROM t 'x' UESCAPE '!' RETURNING a where", Some("DELETE")),
+        ("UPDATE t SET a = (SELECT 1 'x' UESCAPE '!' FROM u WHERE c)", Some("UPDATE")),
+        ("WITH d AS (DELETE FROM t 'x' UESCAPE '!' RETURNING a) SELECT * FROM d WHERE b", Some("DELETE")),
+        ("WITH d AS (DELETE FROM t 'x' UESCAPE '!' WHERE b RETURNING a) SELECT * FROM d", None),
+        ("SELECT 'x' UESCAPE '!' FROM t FOR UPDATE", None),
+        ("MERGE INTO t 'x' UESCAPE '!' USING s ON a WHEN MATCHED THEN DELETE", None),
+        ("INSERT INTO t 'x' UESCAPE '!' VALUES (1) ON CONFLICT DO UPDATE SET a = 1", None),
     ] {
         assert_eq!(one(text).every_row, expected, "{text}");
     }

@@ -113,7 +113,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     };
     let mut written = Written::default();
     if let Parsed::Statement(inner) = &mut parsed {
-        if table.is_some() && !is_one_table(inner) {
+        if table.is_some() && !matches!(&**inner, ast::Statement::Query(query) if is_one_table(&query.body)) {
             return Err(rejected("42601", "query: TABLE takes the name of one table".to_owned())
                 .hint("write SELECT * FROM, which takes all other clauses"));
         }
@@ -245,10 +245,13 @@ fn table_as_select(text: &str) -> Option<String> {
     Some(query)
 }
 
-/// Whether all that a query says before ORDER BY is `SELECT * FROM name`.
-fn is_one_table(statement: &ast::Statement) -> bool {
-    let ast::Statement::Query(query) = statement else { return false };
-    let ast::SetExpr::Select(select) = query.body.as_ref() else { return false };
+/// Whether all that a query says before ORDER BY, or before UNION and the like, is `SELECT * FROM name`.
+fn is_one_table(body: &ast::SetExpr) -> bool {
+    let select = match body {
+        ast::SetExpr::Select(select) => select,
+        ast::SetExpr::SetOperation { left, .. } => return is_one_table(left),
+        _ => return false,
+    };
     let [ast::TableWithJoins { relation: ast::TableFactor::Table { name, .. }, joins }] = select.from.as_slice() else {
         return false;
     };

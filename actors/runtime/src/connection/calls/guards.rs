@@ -14,7 +14,7 @@ use portico_core::identity::AssumedIdentity;
 use portico_core::reply::Part;
 use portico_sources::texts;
 use portico_sources::{Access, CallShare, Estimate, Plan, Prepared, Task};
-use portico_sql::{Class, Edit};
+use portico_sql::{Class, Edit, Statement};
 
 /// How long a statement may run to be counted.
 const COUNTING: Duration = Duration::from_secs(5);
@@ -35,11 +35,14 @@ impl Runner {
         let (Op::Execute(_, sql) | Op::Script(_, sql), Task::Statement(prepared)) = (&call.op, task) else {
             return Ok(());
         };
-        let is_guarded = sql.guards_every_row && !sql.dry_run && access == Access::ReadWrite;
+        let is_guarded = sql.guards_every_row
+            && !sql.dry_run
+            && access == Access::ReadWrite
+            && !self.only_plans(&prepared.statement);
         if let Some(verb) = prepared.statement.every_row.filter(|_| is_guarded) {
             return Err(Box::pin(self.every_row(verb, caller, prepared, call)).await);
         }
-        let limit = self.description.connection.cost_limit.filter(|_| sql.limits_cost);
+        let limit = self.description.connection.cost_limit.filter(|_| sql.limits_cost && is_query(&prepared.statement));
         let Some(limit) = limit else { return Ok(()) };
         match Box::pin(self.estimate(caller, prepared, call)).await {
             Ok(Some(Estimate { cost: Some(cost), costliest })) if cost > f64::from(limit) => {
@@ -54,7 +57,9 @@ impl Runner {
             // Errors in its syntax and names are reported when it runs, in the usual order.
             Err(error)
                 if !matches!(error.kind, Kind::Internal | Kind::TimedOut)
-                    && error.get_sqlstate().is_none_or(|it| it.starts_with("42")) =>
+                    && error.get_sqlstate().is_none_or(|it| it.starts_with("42"))
+                    // An EXPLAIN that is not understood may run what it explains.
+                    && !(prepared.statement.verb == "EXPLAIN" && error.get_sqlstate() == Some("42601")) =>
             {
                 Ok(())
             }
@@ -66,6 +71,13 @@ impl Runner {
             .hint("simplify the statement: it could not be planned in time, or fails while it is planned")),
             Ok(_) => Ok(()),
         }
+    }
+
+    /// Returns true for an EXPLAIN that does not run what it explains.
+    fn only_plans(&self, statement: &Statement) -> bool {
+        let driver = self.description.connection.driver;
+        let plans = || driver.explain.is_some_and(|explain| (explain.query)(&statement.text).is_none());
+        statement.verb == "EXPLAIN" && (driver.dialect.pragmas || plans())
     }
 
     /// Returns the refusal of a statement that changes every row, with their number; or another error of the
@@ -163,4 +175,9 @@ impl Runner {
         let hint = error.get_hint().unwrap_or("narrow the statement").to_owned();
         error.hint(format!("{hint}; {}", estimate.costliest))
     }
+}
+
+/// Returns true for what reads and returns rows, also where it locks them or changes others beside.
+fn is_query(statement: &Statement) -> bool {
+    matches!(statement.class, Class::Select | Class::Insert | Class::Update) && !statement.counts
 }

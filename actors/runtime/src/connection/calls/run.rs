@@ -360,13 +360,13 @@ impl Runner {
             overload: call.overload.clone(),
         };
         let wanted = invocation.schema.as_ref().or(invocation.default_schema.as_ref());
-        let spellings = invocation.spellings();
-        // Each that the source could take it for.
-        let known = profile.procedures.iter().filter(|known| {
-            wanted.is_none_or(|wanted| known.schema.eq_ignore_ascii_case(wanted))
-                && spellings.contains(&known.name)
-                && known.is_overload(call.overload.as_deref())
-        });
+        let in_reach = || {
+            let is_there = |schema: &str| wanted.is_none_or(|wanted| schema.eq_ignore_ascii_case(wanted));
+            profile.procedures.iter().filter(move |known| is_there(&known.schema))
+        };
+        let spelling = invocation.spellings().into_iter().find(|name| in_reach().any(|known| known.name == *name));
+        let known = in_reach()
+            .filter(|known| Some(&known.name) == spelling.as_ref() && known.is_overload(call.overload.as_deref()));
         // A routine not marked as read-only may write; an unknown name is refused by the source.
         let reads_only = known.fold(None, |all, known| Some(all.unwrap_or(true) && known.reads_only));
         let access = match reads_only {

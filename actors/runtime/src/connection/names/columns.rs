@@ -69,11 +69,15 @@ impl Nearby {
         if relations.iter().any(|relation| relation.written.eq_ignore_ascii_case(name)) {
             return Ok(Some(format!("name a column to be set by itself: SET a_column = …, without {name}.")));
         }
-        if of.is_none() && is_alias(&self.text, name, self.dialect) {
-            return Ok(Some(format!(
+        let of_list = || {
+            format!(
                 "{name} is an alias of the SELECT list, which is not known here: repeat its expression, or select from \
                  the query as a whole: SELECT * FROM (…) AS q WHERE {name} …"
-            )));
+            )
+        };
+        let alias = if of.is_none() { alias(&self.text, name, self.dialect) } else { None };
+        if alias == Some(Alias::BehindAs) {
+            return Ok(Some(of_list()));
         }
         let near = near::nearest(name, sought.iter().map(|known| known.column.as_str()));
         let near = near.iter().filter_map(|near| sought.iter().find(|known| known.column == **near));
@@ -86,6 +90,9 @@ impl Nearby {
         }
         if near.is_some() {
             return Ok(near);
+        }
+        if alias.is_some() {
+            return Ok(Some(of_list()));
         }
         let told = || sought.iter().take(MOST_TOLD).map(|known| write(known)).collect::<Vec<_>>().join(", ");
         if of.is_some() && !sought.is_empty() {
@@ -184,17 +191,27 @@ fn is_called(relation: &ListedRelation, name: &str) -> bool {
     relation.written.trim_matches('"').eq_ignore_ascii_case(name) || relation.name.eq_ignore_ascii_case(name)
 }
 
-/// Returns true if the SELECT list of `text` defines this alias, with AS or without.
-fn is_alias(text: &str, name: &str, dialect: Dialect) -> bool {
+/// How an alias is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Alias {
+    BehindAs,
+    /// As far as words tell: `DISTINCT ON (a) name` looks alike.
+    BehindValue,
+}
+
+/// Returns how the SELECT list of `text` defines this alias, if it does.
+fn alias(text: &str, name: &str, dialect: Dialect) -> Option<Alias> {
     let words: Vec<Token> = tokens(text, dialect).into_iter().filter(|token| token.kind != Kind::Blank).collect();
-    let is_sign = |token: &Token, signs: &[&str]| signs.contains(&token.text(text));
-    words.windows(3).any(|window| {
-        let [before, alias, after] = window else { return false };
+    words.windows(3).find_map(|window| {
+        let [before, alias, after] = window else { return None };
         let is_it = alias.name(text).is_some_and(|known| known.eq_ignore_ascii_case(name));
-        let ends = is_sign(after, &[","]) || after.is_word(text, "FROM");
-        let is_behind_value = matches!(before.kind, Kind::Close | Kind::Text | Kind::Number)
-            || (before.is_name() && !before.is_any(text, &["SELECT", "DISTINCT", "ALL", "BY"]));
-        is_it && ends && is_behind_value
+        let ends = after.text(text) == "," || after.is_word(text, "FROM");
+        match before.kind {
+            _ if !is_it || !ends => None,
+            _ if before.is_word(text, "AS") => Some(Alias::BehindAs),
+            Kind::Close | Kind::Text | Kind::Number => Some(Alias::BehindValue),
+            _ => None,
+        }
     })
 }
 
@@ -205,15 +222,15 @@ mod tests {
     #[test]
     fn an_alias_is_one_of_the_select_list() {
         for (text, is_it) in [
-            ("SELECT sum(total) AS Turnover, 1 FROM orders", true),
-            ("SELECT sum(total) turnover FROM orders WHERE turnover > 1", true),
-            ("SELECT o.total \"turnover\", 1 FROM orders o", true),
-            ("SELECT turnover FROM orders AS o", false),
-            ("SELECT DISTINCT turnover FROM orders", false),
-            ("SELECT a, turnover, b FROM orders", false),
-            ("SELECT a FROM orders ORDER BY turnover", false),
+            ("SELECT sum(total) AS Turnover, 1 FROM orders", Some(Alias::BehindAs)),
+            ("SELECT sum(total) turnover FROM orders WHERE turnover > 1", Some(Alias::BehindValue)),
+            ("SELECT turnover FROM orders AS o", None),
+            ("SELECT DISTINCT turnover FROM orders", None),
+            ("SELECT NOT turnover FROM orders", None),
+            ("SELECT a, turnover, b FROM orders", None),
+            ("SELECT a FROM orders ORDER BY turnover", None),
         ] {
-            assert_eq!(is_alias(text, "turnover", Dialect::POSTGRESQL), is_it, "{text}");
+            assert_eq!(alias(text, "turnover", Dialect::POSTGRESQL), is_it, "{text}");
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::ttl_cache::TtlCache;
 use crate::postgres::walls::admitted_statements::{AdmittedStatements, ExecutionHints, fingerprint};
 use crate::postgres::walls::analyze::Analysis;
-use crate::postgres::walls::names::hidden::{HiddenNames, NameCache, Routines};
+use crate::postgres::walls::names::hidden::{HiddenNames, NameCache};
 use crate::postgres::walls::objects::{HiddenTables, hidden_children, is_system};
 use crate::postgres::walls::policy::{CheckPolicy, PendingCheck, StatementUse};
 use crate::postgres::walls::refusal::{Refusal, no_such, refused, writes};
@@ -362,20 +362,13 @@ impl Walls {
     pub(crate) async fn names(&self, guard: CheckPolicy) -> Result<Arc<HiddenNames>> {
         match self.names.get(guard) {
             Some(names) => Ok(names),
-            None => self.read_names(guard, self.names.routines(guard)).await,
+            None => self.names.read(&*self.housekeeping.client().await?, guard, &self.exposure, false).await,
         }
     }
 
     /// The names that are hidden now.
     async fn names_now(&self, guard: CheckPolicy) -> Result<Arc<HiddenNames>> {
-        self.read_names(guard, None).await
-    }
-
-    async fn read_names(&self, guard: CheckPolicy, routines: Option<Arc<Routines>>) -> Result<Arc<HiddenNames>> {
-        let client = self.housekeeping.client().await?;
-        let names = Arc::new(HiddenNames::read(&client, guard, &self.exposure, routines).await?);
-        self.names.insert(guard, &names);
-        Ok(names)
+        self.names.read(&*self.housekeeping.client().await?, guard, &self.exposure, true).await
     }
 
     /// Returns the tables that are hidden because of what they inherit from; empty if nothing is hidden.

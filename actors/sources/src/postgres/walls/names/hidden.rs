@@ -56,6 +56,14 @@ const BUILT_IN: &str = "SELECT n FROM pg_catalog.unnest($1::text[]) AS n WHERE n
 const TYPES: &str = "SELECT t.typname::text, n.nspname::text FROM pg_catalog.pg_type t \
     JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace \
     WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND t.typelem = 0";
+/// Counts and sums of all that routines are judged by: a row that is made, changed or dropped changes them.
+const VERSION: &str = "SELECT pg_catalog.string_agg(s.part, ';') FROM (
+    SELECT pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(oid::pg_catalog.int8), pg_catalog.sum(xmin::pg_catalog.text::pg_catalog.int8)) AS part
+        FROM pg_catalog.pg_proc
+    UNION ALL SELECT pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(oid::pg_catalog.int8), pg_catalog.sum(xmin::pg_catalog.text::pg_catalog.int8))
+        FROM pg_catalog.pg_operator
+    UNION ALL SELECT pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(oid::pg_catalog.int8), pg_catalog.sum(xmin::pg_catalog.text::pg_catalog.int8))
+        FROM pg_catalog.pg_type WHERE typtype IN ('d', 'r', 'm')) AS s";
 const SCHEMAS: &str = "SELECT nspname::text FROM pg_catalog.pg_namespace \
     WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'";
 
@@ -81,7 +89,7 @@ pub(crate) struct HiddenNames {
 /// Names of routines. A caller whose statements are checked cannot create any, so these are cached for longer than
 /// the others.
 #[derive(Debug, Default)]
-pub(crate) struct Routines {
+struct Routines {
     /// The names of those that are not admitted, in lower case.
     refused: HashSet<String>,
     /// Of these, the ones that callers do not see.
@@ -90,11 +98,25 @@ pub(crate) struct Routines {
     operators: HashSet<String>,
     /// The names of user-defined types whose values may name objects, in lower case.
     types: HashSet<String>,
+    /// What the catalogue had in all before they were read.
+    version: String,
 }
 
 impl Routines {
+    /// Returns a text that differs where routines, operators or types have changed. Much cheaper than to read them.
+    async fn version(client: &Client) -> Result<String> {
+        let rows = ask(client, VERSION, &[]).await?;
+        rows.first().map_or_else(|| Ok(String::new()), |row| get(row, 0))
+    }
+
+    /// Whether they are those of the catalogue now.
+    async fn is_current(&self, client: &Client) -> Result<bool> {
+        Ok(self.version == Self::version(client).await?)
+    }
+
     async fn read(client: &Client, guard: CheckPolicy, exposure: &Exposure) -> Result<Self> {
-        let (mut routines, mut refused) = (Self::default(), Vec::new());
+        let version = Self::version(client).await?;
+        let (mut routines, mut refused) = (Self { version, ..Self::default() }, Vec::new());
         let naming = NAMING_TYPES.to_vec();
         for row in &ask(client, &all_functions_query(), &[(&naming, Type::OID_ARRAY)]).await? {
             let function = Function::read(row)?;
@@ -122,7 +144,7 @@ impl Routines {
 
 impl HiddenNames {
     /// Reads them from the catalogue, but for routines that are `known`.
-    pub(crate) async fn read(
+    async fn read(
         client: &Client,
         guard: CheckPolicy,
         exposure: &Exposure,
@@ -356,18 +378,26 @@ impl NameCache {
         self.names.get(&guard)
     }
 
-    /// The names of routines, if they were read lately.
-    pub(crate) fn routines(&self, guard: CheckPolicy) -> Option<Arc<Routines>> {
-        self.routines.get(&guard)
-    }
-
-    /// Keeps them.
-    pub(crate) fn insert(&self, guard: CheckPolicy, names: &Arc<HiddenNames>) {
-        self.names.insert(guard, Arc::clone(names));
-        let is_known = self.routines(guard).is_some_and(|known| Arc::ptr_eq(&known, &names.routines));
+    /// Reads the names for `guard`, and keeps them. Routines that were read lately are taken again; with `anew` only if
+    /// none has changed since.
+    pub(crate) async fn read(
+        &self,
+        client: &Client,
+        guard: CheckPolicy,
+        exposure: &Exposure,
+        anew: bool,
+    ) -> Result<Arc<HiddenNames>> {
+        let known = match self.routines.get(&guard) {
+            Some(known) if !anew || known.is_current(client).await? => Some(known),
+            _ => None,
+        };
+        let is_known = known.is_some();
+        let names = Arc::new(HiddenNames::read(client, guard, exposure, known).await?);
+        self.names.insert(guard, Arc::clone(&names));
         if !is_known {
             self.routines.insert(guard, Arc::clone(&names.routines));
         }
+        Ok(names)
     }
 
     /// Forgets names of relations: the catalogue may have changed.
