@@ -188,10 +188,15 @@ impl Audit {
     /// Returns the record of the statement of `op`, for sources of these kinds.
     pub fn statement(&self, op: &Op, kinds: impl IntoIterator<Item = &'static str>) -> Option<StatementRecord> {
         let known = kinds.into_iter().filter_map(drivers::named).map(|driver| driver.dialect);
-        let mut dialects: Vec<Dialect> = known.collect();
+        let of_sources: Vec<Dialect> = known.collect();
         // Statements over several connections are PostgreSQL's; what writes there is in its own connection's words.
-        if dialects.len() != 1 {
-            dialects.push(Dialect::POSTGRESQL);
+        let of_engine = (of_sources.len() != 1).then_some(Dialect::POSTGRESQL);
+        // The text is read once for each.
+        let mut dialects = Vec::new();
+        for dialect in of_sources.into_iter().chain(of_engine) {
+            if !dialects.contains(&dialect) {
+                dialects.push(dialect);
+            }
         }
         StatementRecord::new(op, &dialects, self.settings.statement, self.settings.parameters)
     }

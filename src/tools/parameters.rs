@@ -47,10 +47,13 @@ pub(super) fn arguments(parameters: &[Parameter], fields: Fields) -> Result<Vec<
             let names: Vec<&str> = inputs.iter().map(|(name, _)| name.as_str()).collect();
             return Err(fields::unknown("arguments", &argument.name, &names));
         };
-        if let Some(number) = whole_in_quotes(parameter, &argument.value) {
-            argument.value = number;
+        let schema = property(parameter);
+        if let Some(kind) = schema.get("type").and_then(Value::as_str) {
+            if let Some(number) = whole_in_quotes(&argument.value).filter(|_| kind == "integer") {
+                argument.value = number;
+            }
+            check(&argument.name, kind, parameter, &argument.value)?;
         }
-        check(&argument.name, parameter, &argument.value)?;
         argument.data_type = Some(i32::from(parameter.data_type.code()));
     }
     for (name, parameter) in &inputs {
@@ -62,11 +65,9 @@ pub(super) fn arguments(parameters: &[Parameter], fields: Fields) -> Result<Vec<
     Ok(arguments)
 }
 
-/// Checks a value against its schema: by JSON's types. The check accepts more than the schema, which has a single
+/// Checks a value against its schema, of the type `kind`: by JSON's types. The check accepts more than the schema, which has a single
 /// type because some clients refuse unions: a decimal as a string, which keeps every digit, and NULL.
-fn check(name: &str, parameter: &Parameter, value: &RawValue) -> Result<()> {
-    let schema = property(parameter);
-    let Some(kind) = schema.get("type").and_then(Value::as_str) else { return Ok(()) };
+fn check(name: &str, kind: &str, parameter: &Parameter, value: &RawValue) -> Result<()> {
     let kinds: &[&str] = if kind == "number" { &["number", "string"] } else { &[kind] };
     let text = value.get();
     let given = match text.as_bytes().first() {
@@ -87,10 +88,9 @@ fn check(name: &str, parameter: &Parameter, value: &RawValue) -> Result<()> {
 }
 
 /// Returns the whole number that some models put in quotes.
-fn whole_in_quotes(parameter: &Parameter, value: &RawValue) -> Option<Box<RawValue>> {
+fn whole_in_quotes(value: &RawValue) -> Option<Box<RawValue>> {
     let digits = value.get().strip_prefix('"')?.strip_suffix('"')?;
-    let is_of_numbers = property(parameter).get("type").and_then(Value::as_str) == Some("integer");
-    digits.parse::<i64>().ok().filter(|_| is_of_numbers)?;
+    digits.parse::<i64>().ok()?;
     RawValue::from_string(digits.trim_start_matches('+').to_owned()).ok()
 }
 

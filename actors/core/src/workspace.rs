@@ -21,6 +21,11 @@ pub fn column(name: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
+/// Returns a name as it is shown: one of the main folder stands alone.
+pub fn shown(folder: &str, name: &str) -> String {
+    if folder == MAIN { name.to_owned() } else { format!("{folder}.{name}") }
+}
+
 /// A workspace as an administrator declared it. Names of connections are spelled as in their own tables of the
 /// configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -217,14 +222,11 @@ impl Workspace {
             let is_meant = if is_misspelt && folder != MAIN { near.contains(place) } else { *place != folder };
             is_meant && asset.is(asset.schema(), name)
         })?;
-        let shown = if place == MAIN { name.to_owned() } else { format!("{place}.{name}") };
-        Some(format!("it would be {shown} if {place} has it"))
+        Some(format!("it would be {} if {place} has it", shown(place, name)))
     }
 
     /// Returns the error for an unknown name; it mentions only names of the workspace.
     pub fn unknown(&self, folder: &str, name: &str) -> Error {
-        let shown =
-            |folder: &str, name: &str| if folder == MAIN { name.to_owned() } else { format!("{folder}.{name}") };
         let assets =
             self.assets.iter().filter_map(|asset| asset.place().and_then(|(folder, name)| Some((folder, name?))));
         let views = self.views.iter().map(|view| (view.folder(), view.name.as_ref()));

@@ -20,7 +20,7 @@ use crate::plan::text::spelling;
 use crate::plan::text::syntax::{cast_to, joins_by_query, relations, selects};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
-use portico_sql::{Class, Dialect, Kind as TokenKind, ParameterNames, tokens};
+use portico_sql::{Class, Dialect, ParameterNames, tokens};
 
 /// A query, read.
 pub(crate) struct Query {
@@ -95,7 +95,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
     if one.class != Class::Select {
         return Err(with_instead(only_reads(&one.verb), text));
     }
-    let table = table_as_select(&one.text);
+    let table = (one.verb == "TABLE").then(|| table_as_select(&one.text)).flatten();
     let mut parsed = DFParserBuilder::new(table.as_deref().unwrap_or(&one.text))
         .with_dialect(&Bounded)
         // Brackets are counted before.
@@ -239,9 +239,9 @@ fn length(type_: &ast::DataType) -> Option<(u64, bool)> {
 
 /// Returns `TABLE name` as `SELECT * FROM name`: the engine's parser knows the former within a query alone.
 fn table_as_select(text: &str) -> Option<String> {
-    let first = tokens(text, Dialect::POSTGRESQL).into_iter().find(|token| token.kind != TokenKind::Blank)?;
+    let verb = tokens(text, Dialect::POSTGRESQL).into_iter().find(|token| token.is_word(text, "TABLE"))?;
     let mut query = text.to_owned();
-    first.is_word(text, "TABLE").then(|| query.replace_range(first.range(), "SELECT * FROM"))?;
+    query.replace_range(verb.range(), "SELECT * FROM");
     Some(query)
 }
 

@@ -109,11 +109,11 @@ impl Runner {
         let class = class_of(&task);
         let is_seen_late = matches!(task, Task::Statements(_) | Task::Batch(_));
         let dialect = self.description.connection.driver.dialect;
-        let is_temporary = class == Some(Class::Ddl.as_str())
-            && matches!(&task, Task::Statement(prepared) if makes_temporary(&prepared.statement.text, dialect));
+        let is_temporary = matches!(&task, Task::Statement(prepared) if prepared.statement.class == Class::Ddl
+            && makes_temporary(&prepared.statement.text, dialect));
         let identity = caller.0.clone();
         let outcome = match self.guard(&caller, (&task, access), call).await {
-            Ok(()) => self.plan_as(caller, task, access, call.limits, call).await,
+            Ok(()) => self.execute(self.plan_of(caller, task, access, call.limits, call)).await,
             Err(refusal) => Err(refusal),
         };
         let mut results = match outcome {

@@ -65,19 +65,11 @@ impl Runner {
         limits: Limits,
         call: &Call,
     ) -> Result<Results> {
-        self.plan_as((self.identity(call)?, None), task, access, limits, call).await
+        self.execute(self.plan_of((self.identity(call)?, None), task, access, limits, call)).await
     }
 
-    /// As above, with a known identity and the caller's share of the connection's limits.
-    pub(in crate::connection) async fn plan_as(
-        &self,
-        (identity, share): (AssumedIdentity, Option<CallShare>),
-        task: Task,
-        access: Access,
-        limits: Limits,
-        call: &Call,
-    ) -> Result<Results> {
-        let plan = self.plan_of((identity, share), task, access, limits, call);
+    /// Runs a plan of [`Runner::plan_of`] at the source.
+    pub(in crate::connection) async fn execute(&self, plan: Plan) -> Result<Results> {
         let results = self.source.run(plan).await;
         // All threads share it, so it is written only where that says something new.
         if results.is_ok() && !self.has_answered() {

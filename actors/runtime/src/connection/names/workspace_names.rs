@@ -79,7 +79,7 @@ impl Names {
     /// The failure with the workspace's names in the source's words.
     pub(in crate::connection) fn failure(&self, mut error: Error) -> Error {
         for Renamed { folder, name, schema, table } in self.renamed.iter() {
-            let own = if folder == portico_core::workspace::MAIN { name.clone() } else { format!("{folder}.{name}") };
+            let own = portico_core::workspace::shown(folder, name);
             for (theirs, ours) in [
                 (format!("{schema}.{table}"), own),
                 (format!("\"{table}\""), format!("\"{name}\"")),
