@@ -20,8 +20,10 @@ fn day(text: &str, before_christ: bool) -> Option<i32> {
     let year = number(year).filter(|_| year.len() >= 4)?;
     // There is no year 0: the year before 1 is 1 BC.
     let year = if before_christ { 1 - year } else { year };
-    let fits = (1..=12).contains(&month) && (1..=31).contains(&day) && pieces.next().is_none();
-    i32::try_from(calendar::days(year, month, day)).ok().filter(|_| fits)
+    let days = calendar::days(year, month, day);
+    // A source may hold days that are none, as SQLite does: 2024-02-30.
+    let fits = (1..=12).contains(&month) && calendar::date(days) == (year, month, day) && pieces.next().is_none();
+    i32::try_from(days).ok().filter(|_| fits)
 }
 
 /// Returns the text without its era, and whether the era is before Christ.
@@ -34,7 +36,7 @@ pub(super) fn time(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut pieces = whole.split(':');
     let (hour, minute, second) = (number(pieces.next()?)?, number(pieces.next()?)?, number(pieces.next()?)?);
-    if fraction.len() > 6 || pieces.next().is_some() {
+    if fraction.len() > 6 || minute >= 60 || second >= 60 || pieces.next().is_some() {
         return None;
     }
     let microseconds = number(&format!("{fraction:0<6}"))?;
@@ -90,6 +92,10 @@ mod tests {
             ("4714-11-24 BC", Some(-2_440_588)),
             ("BC", None),
             ("2026-13-01", None),
+            ("2024-02-30", None),
+            ("2023-02-29", None),
+            ("2024-04-31", None),
+            ("2024-01-00", None),
             ("2026-01", None),
             ("", None),
         ] {
@@ -102,7 +108,7 @@ mod tests {
         assert_eq!(time("00:00:00"), Some(0));
         assert_eq!(time("23:59:59.999999"), Some(DAY - 1));
         assert_eq!(time("00:00:01.5"), Some(1_500_000));
-        for wrong in ["24:00:00", "12:00:00+02", "12:00", "", "12:00:00.1234567"] {
+        for wrong in ["24:00:00", "12:00:00+02", "12:00", "", "12:00:00.1234567", "10:11:60", "10:60:00"] {
             assert_eq!(time(wrong), None, "{wrong}");
         }
         assert_eq!(timestamp("1970-01-02T00:00:00.000001Z"), Some(DAY + 1));

@@ -15,6 +15,12 @@ pub(crate) struct Bounded;
 
 const POSTGRESQL: PostgreSqlDialect = PostgreSqlDialect {};
 
+/// Whether the operator behind a value follows that only PostgreSQL has.
+fn is_isnull(parser: &Parser<'_>) -> bool {
+    let Token::Word(word) = &parser.peek_token_ref().token else { return false };
+    word.quote_style.is_none() && word.value.eq_ignore_ascii_case("ISNULL")
+}
+
 macro_rules! as_postgresql {
     ($($name:ident)*) => {
         $(fn $name(&self) -> bool {
@@ -37,8 +43,18 @@ impl Dialect for Bounded {
         false
     }
 
-    /// The parser takes everything that follows, even an AND, for the right side of `IS DISTINCT FROM`.
+    /// A text may go on in the next line (PostgreSQL, §4.1.2.1).
+    fn supports_string_literal_concatenation_with_newline(&self) -> bool {
+        true
+    }
+
+    /// The parser takes everything that follows, even an AND, for the right side of `IS DISTINCT FROM`, and ISNULL for a
+    /// label.
     fn parse_infix(&self, parser: &mut Parser<'_>, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
+        if is_isnull(parser) {
+            parser.advance_token();
+            return Some(Ok(Expr::IsNull(Box::new(left.clone()))));
+        }
         let is_distinct = parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]);
         if !is_distinct && !parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]) {
             return None;
@@ -68,6 +84,9 @@ impl Dialect for Bounded {
                 | Token::ExclamationMarkDoubleTildeAsterisk
         ) {
             return Some(Ok(self.prec_value(Precedence::Pipe)));
+        }
+        if is_isnull(parser) {
+            return Some(Ok(self.prec_value(Precedence::Is)));
         }
         POSTGRESQL.get_next_precedence(parser)
     }

@@ -273,6 +273,8 @@ fn base(batch_size: usize) -> SessionState {
     let options = config.options_mut();
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.map_string_types_to_utf8view = false;
+    // See `plan/sorted`.
+    options.sql_parser.enable_subquery_sort_elimination = false;
     options.execution.time_zone = Some("UTC".to_owned());
     options.execution.collect_statistics = false;
     options.execution.sort_spill_reservation_bytes = FOR_MERGING;

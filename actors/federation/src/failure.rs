@@ -12,6 +12,7 @@ use crate::functions::types::categories::type_name;
 use crate::plan::columns::labels;
 use portico_core::error::{Error, Kind};
 use portico_core::near;
+use portico_sources::digest::quoted;
 
 /// Names in a hint at most.
 const MOST_NAMES: usize = 20;
@@ -115,7 +116,11 @@ fn plan_error(what: &str) -> Error {
             let name = what.strip_prefix(NO_FUNCTION).and_then(|rest| rest.split('\'').next()).unwrap_or_default();
             engine_words::no_function(name)
         }
-        () if let Some(message) = no_operator(what) => rejected("42883", message).hint("cast one of them"),
+        () if let Some(message) = no_operator(what) => {
+            let is_of_boolean = message.contains(" boolean");
+            let hint = if is_of_boolean { "compare a boolean with true or false" } else { "cast one of them" };
+            rejected("42883", message).hint(hint)
+        }
         () if what.contains(UNSOUND) => {
             rejected("0A000", "this order of rows is not supported over several connections".to_owned())
                 .because(what)
@@ -245,9 +250,9 @@ fn no_column(column: &Column, there: &[Column]) -> Error {
     let mut names: Vec<&str> = there.iter().map(|column| labels::shown(&column.name)).collect();
     names.sort_unstable();
     names.dedup();
-    let near = near::nearest(&column.name, names.iter().copied());
-    names.truncate(MOST_NAMES);
-    match near::did_you_mean(&near) {
+    let near: Vec<_> = near::nearest(&column.name, names.iter().copied()).into_iter().map(quoted).collect();
+    let names: Vec<_> = names.into_iter().take(MOST_NAMES).map(quoted).collect();
+    match near::did_you_mean(&near.iter().map(AsRef::as_ref).collect::<Vec<_>>()) {
         Some(hint) => error.hint(hint),
         None if names.is_empty() => error,
         None => error.hint(format!("there are {}", names.join(", "))),
@@ -266,7 +271,10 @@ fn no_value(what: &str) -> String {
 
 /// Translates its message for an operator that does not exist for two types, into PostgreSQL's words.
 fn no_operator(what: &str) -> Option<String> {
-    let expression = match what.strip_prefix("Cannot infer common argument type for operation ") {
+    let expression = ["operation ", "comparison operation "]
+        .iter()
+        .find_map(|of| what.strip_prefix("Cannot infer common argument type for ")?.strip_prefix(of));
+    let expression = match expression {
         Some(expression) => expression,
         None => what.strip_prefix("Cannot coerce arithmetic expression ")?.split_once(" to valid types")?.0,
     };

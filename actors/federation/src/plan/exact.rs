@@ -4,18 +4,106 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_schema::DataType as ArrowType;
+use arrow_schema::{DataType as ArrowType, Field};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, Result};
+use datafusion::common::{Column, DFSchema, DataFusionError, Result};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, TableScan, TableScanBuilder};
 
+use crate::external_error::external;
 use crate::tables::table::Table;
+use portico_core::error::Error;
 
 /// Keeps such columns as text as far as no expression uses them.
+///
+/// # Errors
+/// A cast to text of a column that is used otherwise too: its digits are not known there.
 pub(crate) fn keep_digits(plan: LogicalPlan) -> Result<LogicalPlan> {
     let all = vec![true; plan.schema().fields().len()];
-    visit(plan, &all)
+    let plan = visit(plan, &all)?;
+    cut(&plan)?;
+    Ok(plan)
+}
+
+/// Returns which columns of `plan` are such numbers that have lost digits.
+fn cut(plan: &LogicalPlan) -> Result<Vec<bool>> {
+    let inputs = plan.inputs().into_iter().map(cut).collect::<Result<Vec<_>>>()?;
+    let below: Vec<bool> = inputs.iter().flatten().copied().collect();
+    let is_cut = |expr: &Expr| {
+        let Expr::Column(column) = unnamed(expr) else { return false };
+        let mut from = 0;
+        plan.inputs().into_iter().any(|input| {
+            let place = input.schema().maybe_index_of_column(column).map(|place| from + place);
+            from += input.schema().fields().len();
+            place.and_then(|place| below.get(place)) == Some(&true)
+        })
+    };
+    for expr in plan.expressions() {
+        expr.apply(|expr| match expr {
+            Expr::Cast(cast) if *cast.field.data_type() == ArrowType::Utf8 && is_cut(&cast.expr) => {
+                Err(not_as_text(&cast.expr))
+            }
+            _ => Ok(TreeNodeRecursion::Continue),
+        })?;
+    }
+    Ok(match plan {
+        LogicalPlan::TableScan(scan) => {
+            let provider = source_as_provider(&scan.source)?;
+            let table = (provider.as_ref() as &dyn std::any::Any).downcast_ref::<Table>();
+            let place = |at: usize| scan.projection.as_ref().map_or(Some(at), |places| places.get(at).copied());
+            let is_cut = |(at, field): (usize, &Arc<Field>)| {
+                let is_unbounded = |table: &Table| place(at).is_some_and(|place| table.is_unbounded(place));
+                *field.data_type() != ArrowType::Utf8 && table.is_some_and(is_unbounded)
+            };
+            scan.projected_schema.fields().iter().enumerate().map(is_cut).collect()
+        }
+        LogicalPlan::Projection(projection) => projection.expr.iter().map(is_cut).collect(),
+        LogicalPlan::Aggregate(aggregate) => {
+            let values = aggregate.aggr_expr.iter().map(|expr| match unnamed(expr) {
+                Expr::AggregateFunction(call) if matches!(call.func.name(), "min" | "max") => {
+                    call.params.args.iter().any(is_cut)
+                }
+                _ => false,
+            });
+            aggregate.group_expr.iter().map(is_cut).chain(values).collect()
+        }
+        LogicalPlan::Union(_) => {
+            let any = |place: usize| inputs.iter().any(|input| input.get(place) == Some(&true));
+            (0..plan.schema().fields().len()).map(any).collect()
+        }
+        // Of both sides of a join that keeps one, the columns of the other are left out.
+        _ => {
+            let fields = plan.schema().fields().len();
+            let from = match plan {
+                LogicalPlan::Join(Join { join_type: JoinType::RightSemi | JoinType::RightAnti, left, .. }) => {
+                    left.schema().fields().len()
+                }
+                _ => 0,
+            };
+            (from..from + fields).map(|place| below.get(place) == Some(&true)).collect()
+        }
+    })
+}
+
+fn unnamed(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Alias(alias) => unnamed(&alias.expr),
+        _ => expr,
+    }
+}
+
+fn not_as_text(expr: &Expr) -> DataFusionError {
+    let name = match unnamed(expr) {
+        Expr::Column(column) => column.name.as_str(),
+        _ => "a number",
+    };
+    external(
+        Error::invalid(format!(
+            "query: {name} is a numeric without precision, which is not told as a text over several connections where the \
+             statement compares it or computes with it too"
+        ))
+        .hint(format!("say how many digits: round({name}, 2)::text")),
+    )
 }
 
 /// `handed_on` says for each column of `plan` that no node above uses its value.
@@ -60,11 +148,7 @@ fn over(plan: &LogicalPlan, handed_on: Vec<Vec<bool>>) -> Result<LogicalPlan> {
 }
 
 fn is_column(expr: &Expr) -> bool {
-    match expr {
-        Expr::Column(_) => true,
-        Expr::Alias(alias) => is_column(&alias.expr),
-        _ => false,
-    }
+    matches!(unnamed(expr), Expr::Column(_))
 }
 
 /// Returns the columns that an expression uses, other than to test for NULL. A cast to text uses the source's text.

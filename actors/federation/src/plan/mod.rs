@@ -11,5 +11,6 @@ pub(crate) mod joins;
 pub(crate) mod plan_deadline;
 pub(crate) mod planning;
 pub(crate) mod rules;
+mod sorted;
 pub(crate) mod text;
 pub(crate) mod volatile;

@@ -31,6 +31,7 @@ use crate::plan::groups::grouping_sets;
 use crate::plan::groups::negative_zero;
 use crate::plan::joins::{exists, order, sources};
 use crate::plan::plan_deadline;
+use crate::plan::sorted;
 use crate::plan::text::parse::{self, Explain, Query, Written};
 use crate::plan::text::{bounds, parameters};
 use crate::plan::volatile;
@@ -108,7 +109,7 @@ pub(crate) async fn plan(
     let plan = logical(parsed, &written, values, most, &state).await.map_err(|error| written.failure(error))?;
     admit(plan.schema().fields())?;
     let planned = Arc::clone(plan.schema());
-    let plan = grouping_sets::of_columns(plan).and_then(dependencies::forgotten);
+    let plan = sorted::where_it_counts(plan).and_then(grouping_sets::of_columns).and_then(dependencies::forgotten);
     let plan = plan.and_then(unique::names_in_subqueries);
     let optimized = plan.and_then(|plan| state.optimize(&plan));
     let optimized = optimized.and_then(exact::keep_digits).map_err(rule_error)?;

@@ -19,15 +19,15 @@ CREATE TABLE purchases (id int PRIMARY KEY, customer_id int, product_id int, amo
 INSERT INTO purchases SELECT i, i % 7 + 1, i % 5 + 1, i * 1.25, i / 8.0, (ARRAY['paid', 'open', 'sent'])[i % 3 + 1],
     timestamp '2026-01-01' + i * interval '7 hours', CASE WHEN i % 4 > 0 THEN date '2026-01-02' + i END
     FROM generate_series(1, 40) i;
-CREATE TABLE events (id int PRIMARY KEY, customer_id int, kind text);
+CREATE TABLE events (id int PRIMARY KEY, customer_id int, kind text, \"user\" text DEFAULT 'u');
 INSERT INTO events SELECT i, i % 5 + 1, (ARRAY['buy', 'look'])[i % 2 + 1] FROM generate_series(1, 20) i;
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TABLE oddities (id int PRIMARY KEY, mood mood, price money, wait interval, doc jsonb, tag uuid, flag boolean, rate float8, note bytea,
-    list int[]);
+    list int[], loose numeric);
 INSERT INTO oddities VALUES
-    (1, 'sad', '1', '1 day', '{\"a\": 1.0}', '00000000-0000-4000-8000-000000000001', true, '-0', '\\x01', '{1,NULL}'),
-    (2, 'ok', '2', '24 hours', '{\"a\": 1.00}', '00000000-0000-4000-8000-000000000002', false, 0, '\\x02', '{2}'),
-    (3, 'happy', '10', '2 days', NULL, '00000000-0000-4000-8000-000000000003', NULL, 1, NULL, NULL)";
+    (1, 'sad', '1', '1 day', '{\"a\": 1.0}', '00000000-0000-4000-8000-000000000001', true, '-0', '\\x01', '{1,NULL}', 1.5),
+    (2, 'ok', '2', '24 hours', '{\"a\": 1.00}', '00000000-0000-4000-8000-000000000002', false, 0, '\\x02', '{2}', 20.00),
+    (3, 'happy', '10', '2 days', NULL, '00000000-0000-4000-8000-000000000003', NULL, 1, NULL, NULL, NULL)";
 
 const CLIENTS: &str = "
 CREATE TABLE clients (id bigint PRIMARY KEY, name text, country text);

@@ -103,4 +103,23 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("SELECT corr(DISTINCT o.weight, o.id) @", "DISTINCT rows"),
     ("SELECT o.amount::numeric(260, 2) @", "at most 38"),
     ("SELECT stddev(c.name) @", "CAST its arguments"),
+    ("SELECT x.id FROM $oddities x JOIN $clients c ON c.id = x.id WHERE x.flag = 1", "boolean with true or false"),
+    ("SELECT o.id, c.nam @", "did you mean name?"),
+    ("SELECT o.id 'x' @", "double quotes"),
+    ("SELECT o.id AS 'x' @", "double quotes"),
+    ("SELECT x.id FROM $purchases 'x' JOIN $clients c ON c.id = x.id", "double quotes"),
+    ("SELECT 'a' 'b', o.id @", "double quotes"),
+    ("SELECT user, e.id FROM $events e JOIN $clients c ON c.id = e.customer_id", "own connection"),
+    (
+        "SELECT e.id FROM $events e JOIN $clients c ON c.id = e.customer_id WHERE e.kind = current_user",
+        "own connection",
+    ),
+    ("SELECT to_char(o.ordered_at, 'ssss') @", "SS, MS"),
+    ("SELECT x.loose::text FROM $oddities x JOIN $clients c ON c.id = x.id WHERE x.loose > 1", "round(loose, 2)"),
+    (
+        "SELECT x.id FROM $oddities x JOIN $clients c ON c.id = x.id WHERE x.loose > 0 AND x.loose::text = '1.5'",
+        "round(loose, 2)",
+    ),
+    ("SELECT max(x.loose)::text FROM $oddities x JOIN $clients c ON c.id = x.id", "round("),
+    ("SELECT x.loose || ' EUR', x.loose + 1 FROM $oddities x JOIN $clients c ON c.id = x.id", "round(loose, 2)"),
 ];

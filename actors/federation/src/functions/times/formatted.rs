@@ -60,6 +60,7 @@ const PARTS: &[(&str, PatternPart)] = &[
     ("YY", PatternPart::Number(|at| era(at.year()) % 100, 2)),
     ("IYYY", PatternPart::Number(|at| era(at.iso_week().year()), 4)),
     ("IW", PatternPart::Number(|at| at.iso_week().week(), 2)),
+    ("IDDD", PatternPart::Number(|at| at.iso_week().week0() * 7 + at.weekday().number_from_monday(), 3)),
     ("ID", PatternPart::Number(|at| at.weekday().number_from_monday(), 1)),
     ("Q", PatternPart::Number(|at| at.month0() / 3 + 1, 1)),
     ("MONTH", PatternPart::Name(month, WIDTH)),
@@ -141,7 +142,7 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
         pieces.push(Piece::PatternPart(part, letters, bare.is_some()));
         rest = at.get(word.len()..)?;
         // `SSSS` and `YYY` are other parts, `DDth` has a suffix.
-        let goes_on = rest.starts_with(|next| word.ends_with(next));
+        let goes_on = rest.starts_with(|next: char| word.ends_with(next.to_ascii_uppercase()));
         if goes_on && matches!(word, "SS" | "YY" | "YYYY") {
             return None;
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result as EngineResult};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection, Subquery};
+use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection, Subquery, Union};
 
 /// Renames columns if two sides of a join have the same name. Their positions are unchanged.
 pub(crate) fn names(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
@@ -68,7 +68,14 @@ fn rename(plan: LogicalPlan, fresh: &mut usize, are_all: bool) -> EngineResult<L
             let plan = plan.map_expressions(|expr| renamed(expr, before, after).map(Transformed::yes)).data()?;
             plan.recompute_schema()
         }
-        // A union's columns go by their places.
+        // A union's columns go by their places, and have the names of the first input.
+        (LogicalPlan::Union(union), _, [first, ..]) => {
+            let fields = union.schema.iter().zip(first.fields()).map(|((relation, field), first)| {
+                (relation.cloned(), Arc::new(field.as_ref().clone().with_name(first.name())))
+            });
+            let schema = DFSchema::new_with_metadata(fields.collect(), union.schema.metadata().clone())?;
+            Ok(LogicalPlan::Union(Union { schema: Arc::new(schema), ..union }))
+        }
         (plan, ..) => plan.recompute_schema(),
     }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod bounds;
 mod cast_aliases;
+mod identifiers;
 mod intervals;
 pub(crate) mod keys;
 mod names;

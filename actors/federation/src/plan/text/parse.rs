@@ -13,6 +13,7 @@ use crate::engine_words::rejected;
 use crate::failure::engine_error;
 use crate::plan::columns::labels;
 use crate::plan::text::cast_aliases;
+use crate::plan::text::identifiers;
 use crate::plan::text::names::{self, Scope};
 use crate::plan::text::recursive::{self, Casts};
 use crate::plan::text::refused;
@@ -117,6 +118,7 @@ pub(crate) fn query(text: &str, given: &[&str]) -> Result<Query> {
             return Err(rejected("42601", "query: TABLE takes the name of one table".to_owned())
                 .hint("write SELECT * FROM, which takes all other clauses"));
         }
+        identifiers::check(inner)?;
         spelling::value_by_value(inner);
         refused::check(inner)?;
         let joins_by_query = joins_by_query(inner);
@@ -199,7 +201,10 @@ fn cut_to_length(statement: &mut ast::Statement) {
         if let ast::Expr::TypedString(ast::TypedString { data_type, value, .. }) = expr
             && length(data_type).is_some()
         {
-            *expr = cast_to(ast::Expr::Value(value.clone()), data_type.clone());
+            // In front of a text, CHAR without a length stands for any (PostgreSQL, §4.1.2.7: its `bpchar`).
+            let is_any = matches!(data_type, ast::DataType::Char(None) | ast::DataType::Character(None));
+            let of = if is_any { ast::DataType::Text } else { data_type.clone() };
+            *expr = cast_to(ast::Expr::Value(value.clone()), of);
         }
         if let ast::Expr::Cast { data_type, .. } = expr
             && let Some((length, is_padded)) = length(data_type)

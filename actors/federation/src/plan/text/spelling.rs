@@ -39,21 +39,29 @@ pub(crate) fn translate(statement: &mut Statement) -> Result<()> {
 /// Digits of an exact number before the point, and behind it, at most.
 const MOST_DIGITS: i64 = 38;
 
+/// A limit that no result reaches: 2⁶², to which the rows that are skipped can be added.
+const NO_LIMIT: &str = "4611686018427387904";
+
 struct Rows;
 
 impl VisitorMut for Rows {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        let Some(fetch) = query.fetch.take_if(|fetch| !(fetch.with_ties || fetch.percent)) else {
-            return ControlFlow::Continue(());
-        };
-        let limit = Some(fetch.quantity.clone().unwrap_or_else(|| number("1")));
-        match &mut query.limit_clause {
-            None => query.limit_clause = Some(LimitClause::LimitOffset { limit, offset: None, limit_by: Vec::new() }),
-            Some(LimitClause::LimitOffset { limit: none @ None, .. }) => *none = limit,
-            // Both are one too many.
-            Some(_) => query.fetch = Some(fetch),
+        if let Some(fetch) = query.fetch.take_if(|fetch| !(fetch.with_ties || fetch.percent)) {
+            let limit = Some(fetch.quantity.clone().unwrap_or_else(|| number("1")));
+            match &mut query.limit_clause {
+                None => {
+                    query.limit_clause = Some(LimitClause::LimitOffset { limit, offset: None, limit_by: Vec::new() });
+                }
+                Some(LimitClause::LimitOffset { limit: none @ None, .. }) => *none = limit,
+                // Both are one too many.
+                Some(_) => query.fetch = Some(fetch),
+            }
+        }
+        // Without a limit the engine moves a sort from one side of what skips rows to the other, or leaves it out.
+        if let Some(LimitClause::LimitOffset { limit: none @ None, offset: Some(_), .. }) = &mut query.limit_clause {
+            *none = Some(number(NO_LIMIT));
         }
         ControlFlow::Continue(())
     }
