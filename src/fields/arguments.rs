@@ -19,6 +19,13 @@ pub(super) enum Wrapped {
 /// The values in `value`, by name or by position; `name` is the field's.
 pub(super) fn arguments(value: &RawValue, name: &str, wrapped: Wrapped) -> Result<Vec<Argument>> {
     let text = value.get();
+    // Some models send them as a text.
+    if text.starts_with("\"{") || text.starts_with("\"[") {
+        let told = serde_json::from_str(text).ok().and_then(|json| RawValue::from_string(json).ok());
+        let told = told.filter(|told| told.get().starts_with(['{', '[']));
+        let told = told.ok_or_else(|| Error::invalid(format!("{name}: the text in it is not valid JSON")))?;
+        return arguments(&told, name, wrapped);
+    }
     if text.starts_with('[') {
         let items: Vec<Box<RawValue>> =
             serde_json::from_str(text).map_err(|_| Error::invalid(format!("{name}: the list is not valid JSON")))?;
@@ -33,7 +40,7 @@ pub(super) fn arguments(value: &RawValue, name: &str, wrapped: Wrapped) -> Resul
     let mut arguments: Vec<Argument> = Vec::with_capacity(members.0.len());
     let mut given: HashSet<String> = HashSet::with_capacity(members.0.len());
     for (key, value) in members.0 {
-        let bare = key.strip_prefix('@').unwrap_or(&key);
+        let bare = key.strip_prefix(['@', ':', '$']).unwrap_or(&key);
         if bare.is_empty() {
             return Err(Error::invalid(format!("{name}: a parameter needs a name")));
         }

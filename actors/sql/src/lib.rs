@@ -42,5 +42,5 @@ pub use self::scans::repeated::{ParameterPlace, parameter_places};
 pub use self::scans::statement_form::{StatementForm, statement_form};
 pub use self::scans::temporary::makes_temporary;
 pub use self::statement::{Addressed, Statement, addressed, catalogs, statements, statements_over_connections};
-pub use self::statement::{is_open, with_values};
+pub use self::statement::{TRUNCATE, is_open, with_values};
 pub use self::workspace_rewrite::{InWorkspace, Renamed, statements_within, written};

@@ -122,13 +122,13 @@ pub(crate) fn read(text: &str, dialect: Dialect, naming: Option<Naming<'_>>, giv
     }
     let (is_single, mut alone) = (parts.len() == 1, None);
     let mut statements = Vec::with_capacity(parts.len());
-    let (mut at, mut characters) = (0, 0);
+    let (mut at, mut characters, mut marks) = (0, 0, 0);
     let mut rest = tokens.iter();
     for tokens in parts {
         let start = tokens.first().map_or(at, |first| first.start);
         characters += text.get(at..start).unwrap_or_default().chars().count();
         at = start;
-        let (mut statement, by_naming) = understand(text, tokens, dialect, naming, characters)?;
+        let (mut statement, by_naming) = understand(text, tokens, dialect, naming, (characters, &mut marks))?;
         let end = tokens.last().map_or(at, |last| last.end);
         let behind = rest.by_ref().skip_while(|token| token.start < end).take_while(|token| token.kind == Kind::Blank);
         let behind: usize = behind.map(|token| token.text(text).chars().count()).sum();
@@ -159,14 +159,17 @@ pub fn with_values(text: &str, dialect: Dialect, values: &[String]) -> String {
     rewrite::apply(text, 0..text.len(), 0, &edits).0
 }
 
-/// Reads one statement. Also returns whether names of other connections mattered; `before` is the number of
-/// characters in front of it.
+/// The verb that removes every row and takes no WHERE.
+pub const TRUNCATE: &str = "TRUNCATE";
+
+/// Reads one statement. Also returns whether names of other connections mattered; `before` and `marks` are the numbers
+/// of characters and of placeholders without a name in front of it.
 fn understand(
     text: &str,
     tokens: &[Token],
     dialect: Dialect,
     naming: Option<Naming<'_>>,
-    before: usize,
+    (before, marks): (usize, &mut usize),
 ) -> Result<(Statement, bool)> {
     let words = words(tokens);
     // The planner recurses over it.
@@ -180,7 +183,7 @@ fn understand(
         Some(naming) => names::strip(text, &words, &reading.references, reading.sure, naming, &mut edits)?,
         None => false,
     };
-    let placeholders = placeholder::number(text, &words, dialect, &mut edits)?;
+    let placeholders = placeholder::number(text, &words, dialect, marks, &mut edits)?;
     if !dialect.bracket_names {
         bracket::requote(text, &words, &mut edits);
     }
@@ -204,6 +207,7 @@ pub(super) fn assemble(
     let counts = effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
     // A definition may hold a statement that is not run.
     let every_row = effects.every_row.filter(|_| class != Class::Ddl || effects.creates);
+    let every_row = if verb == TRUNCATE { Some(TRUNCATE) } else { every_row };
     let calls_functions =
         !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &references);
     let named = names::named(text, &words, &references, sure, dialect, catalog);

@@ -121,17 +121,17 @@ impl Rewriter<'_> {
         if parts.is_empty() {
             return Err(Error::invalid("query holds no statement"));
         }
-        let mut statements = Vec::with_capacity(parts.len());
+        let (mut statements, mut marks) = (Vec::with_capacity(parts.len()), 0);
         for tokens in parts {
             let start = tokens.first().map_or(0, |first| first.start);
             let before = text.get(..start).unwrap_or_default().chars().count();
-            statements.push(self.statement(text, tokens, before)?);
+            statements.push(self.statement(text, tokens, before, &mut marks)?);
         }
         Ok(statements)
     }
 
     /// One statement; `before` is the number of characters in front of it.
-    fn statement(&mut self, text: &str, tokens: &[Token], before: usize) -> Result<Statement> {
+    fn statement(&mut self, text: &str, tokens: &[Token], before: usize, marks: &mut usize) -> Result<Statement> {
         let words = words(tokens);
         let reading = reading(text, tokens, &words, self.dialect)?;
         if matches!(reading.class, Class::Transaction | Class::Session) {
@@ -163,7 +163,7 @@ impl Rewriter<'_> {
         let is_taken =
             |edit: &Edit| taken.iter().any(|range| range.start <= edit.range.start && edit.range.end <= range.end);
         let mut others = Vec::new();
-        let placeholders = placeholder::number(text, &words, self.dialect, &mut others)?;
+        let placeholders = placeholder::number(text, &words, self.dialect, marks, &mut others)?;
         if !self.dialect.bracket_names {
             bracket::requote(text, &words, &mut others);
         }

@@ -45,7 +45,9 @@ pub fn places(placeholders: &[String], given: &[Argument]) -> Result<Vec<Option<
         return Ok(places);
     }
     let hint = match placeholders {
-        [] => "the statement has no placeholders; they are written as @name".to_owned(),
+        [] => "the statement has no placeholders: in the place of a value write @name, or of a list @1, @2, and not \
+               within quotes"
+            .to_owned(),
         names => format!("it has {}", listed(names.iter().map(String::as_str))),
     };
     Err(Error::invalid(format!("parameters: the statement has no {}", listed(unknown))).hint(hint))

@@ -24,7 +24,7 @@ pub fn tokens_at_source(text: &str, dialect: Dialect) -> Vec<Token> {
 }
 
 fn read(text: &str, dialect: Dialect, brackets: bool, given: &ParameterNames) -> Vec<Token> {
-    let mut reader = Reader { text, bytes: text.as_bytes(), dialect, brackets, given, at: 0 };
+    let mut reader = Reader { text, bytes: text.as_bytes(), dialect, brackets, given, at: 0, marks: 0, subscripts: 0 };
     let mut context = Context::new(dialect);
     let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 3 + 8);
     while reader.at < text.len() {
@@ -51,6 +51,10 @@ struct Reader<'a> {
     brackets: bool,
     given: &'a ParameterNames,
     at: usize,
+    /// How many `?` without a number were read.
+    marks: usize,
+    /// How many `[` are open that quote no name.
+    subscripts: usize,
 }
 
 impl Reader<'_> {
@@ -89,13 +93,24 @@ impl Reader<'_> {
             b'0'..=b'9' => self.number(),
             b'.' if self.peek(1).is_ascii_digit() && !context.after_name() => self.number(),
             b'?' if self.dialect.named_parameters => {
+                let start = self.at;
                 self.at += 1;
                 self.skip_while(|byte| byte.is_ascii_digit());
-                Kind::Parameter
+                self.marks += usize::from(self.at == start + 1);
+                self.parameter(start)
             }
             b':' if self.dialect.named_parameters && continues_word(self.peek(1)) => self.variable(),
+            b':' if self.is_given_behind_colon() => {
+                self.at += 1;
+                self.skip_while(placeholder::continues);
+                Kind::Placeholder
+            }
             b'(' => self.one(Kind::Open),
-            b')' | b']' => self.one(Kind::Close),
+            b')' => self.one(Kind::Close),
+            b']' => {
+                self.subscripts = self.subscripts.saturating_sub(1);
+                self.one(Kind::Close)
+            }
             b',' => self.one(Kind::Comma),
             b'.' => self.one(Kind::Dot),
             b';' => self.one(Kind::Semicolon),
@@ -127,8 +142,24 @@ impl Reader<'_> {
                 self.at = end;
                 Kind::Name
             }
-            None => self.one(Kind::Open),
+            None => {
+                self.subscripts += 1;
+                self.one(Kind::Open)
+            }
         }
+    }
+
+    /// What is read from `start` as the source's own parameter, and is ours if a value is given for it.
+    fn parameter(&self, start: usize) -> Kind {
+        let name = placeholder::name(self.text.get(start..self.at).unwrap_or_default(), self.marks);
+        if self.given.contains(name.as_ref()) { Kind::Placeholder } else { Kind::Parameter }
+    }
+
+    /// Whether a value is given for `:name`, which is no cast and no slice of an array.
+    fn is_given_behind_colon(&self) -> bool {
+        let is_second = self.at.checked_sub(1).and_then(|before| self.bytes.get(before)) == Some(&b':');
+        let rest = self.text.get(self.at + 1..).unwrap_or_default();
+        begins_word(self.peek(1)) && !is_second && self.subscripts == 0 && placeholder::is_given(rest, self.given)
     }
 
     /// `$1`, `$$…$$`, `$tag$…$tag$`; in SQLite `$name`.
@@ -141,12 +172,15 @@ impl Reader<'_> {
         }
         if self.peek(0).is_ascii_digit() {
             self.skip_while(|byte| byte.is_ascii_digit());
-            return Kind::Parameter;
+            return self.parameter(start);
         }
         if begins_word(self.peek(0)) {
             self.skip_while(|byte| continues_word(byte) && byte != b'$');
         }
         if self.peek(0) != b'$' {
+            if self.at > start + 1 && self.parameter(start) == Kind::Placeholder {
+                return Kind::Placeholder;
+            }
             self.at = start;
             return self.one(Kind::Other);
         }
@@ -184,7 +218,7 @@ impl Reader<'_> {
             }
         }
         if named {
-            return Kind::Parameter;
+            return self.parameter(start);
         }
         self.at = start;
         self.one(Kind::Other)

@@ -1,5 +1,7 @@
-//! Finds the placeholders `@name` and numbers them. Their values are supplied when the statement runs.
+//! Finds the placeholders and numbers them: `@name`, and what other drivers have (`$1`, `:name`, `$name`, in `SQLite` also
+//! `?`) where a value is given by the name. Their values are supplied when the statement runs.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::token::{Kind, Token};
@@ -27,8 +29,21 @@ pub(crate) fn begins(run: &str, rest: &str, is_behind_word: bool, dialect: Diale
     if !dialect.at_operators || !(is_between_words || OPERATORS.contains(&run)) {
         return true;
     }
+    (is_between_words || AMBIGUOUS.contains(&run)) && is_given(rest, given)
+}
+
+/// Whether a value is given by the name that `rest` begins with.
+pub(crate) fn is_given(rest: &str, given: &ParameterNames) -> bool {
     let end = rest.bytes().position(|byte| !continues(byte)).unwrap_or(rest.len());
-    (is_between_words || AMBIGUOUS.contains(&run)) && given.contains(rest.get(..end).unwrap_or_default())
+    given.contains(rest.get(..end).unwrap_or_default())
+}
+
+/// The name of a placeholder: what follows its first character, or its number among those that have no name.
+pub(crate) fn name(placeholder: &str, marks: usize) -> Cow<'_, str> {
+    match placeholder.get(1..) {
+        Some("") | None => Cow::Owned(marks.to_string()),
+        Some(name) => Cow::Borrowed(name),
+    }
 }
 
 /// Returns true if a placeholder's name may contain this byte. A `$` ends it: a following parameter in the source's
@@ -37,12 +52,19 @@ pub(crate) const fn continues(byte: u8) -> bool {
     super::token::continues_word(byte) && byte != b'$'
 }
 
-/// Numbers the placeholders of one statement in the order of their first occurrence.
+/// Numbers the placeholders of one statement in the order of their first occurrence. `marks` is how many without a name
+/// stand in front of it.
 ///
 /// # Errors
 /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the statement has parameters in the
 /// source's own form as well: their numbers would collide.
-pub(crate) fn number(text: &str, tokens: &[Token], dialect: Dialect, edits: &mut Vec<Edit>) -> Result<Vec<String>> {
+pub(crate) fn number(
+    text: &str,
+    tokens: &[Token],
+    dialect: Dialect,
+    marks: &mut usize,
+    edits: &mut Vec<Edit>,
+) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     let mut numbers = std::collections::HashMap::new();
     let mut native = None;
@@ -50,15 +72,18 @@ pub(crate) fn number(text: &str, tokens: &[Token], dialect: Dialect, edits: &mut
         match token.kind {
             Kind::Parameter => native = native.or(Some(*token)),
             Kind::Placeholder => {
-                let name = token.text(text).get(1..).unwrap_or_default();
-                let number = *numbers.entry(name).or_insert_with(|| {
-                    names.push(name.to_owned());
-                    names.len()
-                });
-                edits.extend(match dialect.mark {
+                *marks += usize::from(token.end == token.start + 1);
+                let name = name(token.text(text), *marks);
+                let edit = |number| match dialect.mark {
                     Some(mark) => Some(numbered(text, *token, mark, number)),
-                    None => ended(text, *token),
-                });
+                    None => ended(text, *token, &name),
+                };
+                let number = numbers.get(name.as_ref()).copied();
+                edits.extend(edit(number.unwrap_or(names.len() + 1)));
+                if number.is_none() {
+                    names.push(name.clone().into_owned());
+                    numbers.insert(name, names.len());
+                }
             }
             _ => {}
         }
@@ -81,10 +106,12 @@ fn numbered(text: &str, name: Token, mark: char, number: usize) -> Edit {
     Edit { range: name.range(), replacement: format!("{space}{mark}{number}") }
 }
 
-/// The name with a blank behind it, where it would go on: to `SQLite` with `(…)` and `::`, as the variables of Tcl do
-/// (`tokenize.c`).
-fn ended(text: &str, name: Token) -> Option<Edit> {
-    let rest = text.get(name.end..)?;
-    let goes_on = rest.starts_with('(') || rest.starts_with("::");
-    goes_on.then(|| Edit { range: name.range(), replacement: format!("{} ", name.text(text)) })
+/// The placeholder as `@name`, with a blank behind it where it would go on: to `SQLite` with `(…)` and `::`, as the
+/// variables of Tcl do (`tokenize.c`).
+fn ended(text: &str, token: Token, name: &str) -> Option<Edit> {
+    let rest = text.get(token.end..)?;
+    let goes_on = rest.starts_with('(') || rest.starts_with("::") || rest.bytes().next().is_some_and(continues);
+    let space = if goes_on { " " } else { "" };
+    let is_ours = token.text(text).starts_with('@');
+    (goes_on || !is_ours).then(|| Edit { range: token.range(), replacement: format!("@{name}{space}") })
 }

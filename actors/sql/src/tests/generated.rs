@@ -164,6 +164,9 @@ fn recurring() -> impl Strategy<Value = String> {
         "SELECT interval '1 day', date '2026-01-01', 'x' || 'y' COLLATE \"C\"",
         "SELECT a FROM 't' WHERE 'b' = 1",
         "CALL p(1, @p)",
+        "UPDATE t SET a = 5 WHERE b = :p AND c = $p RETURNING a::text",
+        "SELECT a[1:p], $1, :p FROM t WHERE d = 8",
+        "SELECT a FROM t WHERE b = ?1 AND c = 7",
     ];
     prop_oneof![2 => prop::sample::select(plain).prop_map(str::to_owned), 1 => statement()]
 }
@@ -261,7 +264,7 @@ proptest! {
         let one = changed(&text, &changes);
         let other = with_other_literals(&one, shift);
         for dialect in [Dialect::POSTGRESQL, Dialect::SQLITE] {
-            let given = ParameterNames::from(["p".to_owned()]);
+            let given = ParameterNames::from(["p", "1"].map(str::to_owned));
             let _ = statements_with(&one, dialect, SALES, &given);
             let Some(recalled) = recall(&other, dialect, SALES.connection, &given) else { continue };
             let naming = Naming { others: &["b", "x", "Größe"], ..SALES };

@@ -82,6 +82,38 @@ fn a_dollar_in_front_does_not_open_a_quote() {
 }
 
 #[test]
+fn what_other_drivers_write_is_ours_where_a_value_is_given() {
+    let given = ["a", "b", "1", "2"].map(str::to_owned).into();
+    let read = |text: &str, dialect| statements_with(text, dialect, SALES, &given);
+    for (text, expected, placeholders) in [
+        ("select $2, $1, $2", "select $1, $2, $1", names(&["2", "1"])),
+        ("select :a, :b::int, 'x'||:a", "select $1, $2::int, 'x'||$1", names(&["a", "b"])),
+        ("select $a, @a, :a", "select $1, $1, $1", names(&["a"])),
+        ("select x[1:a], x[a:b], y::a, ':a', \":a\"", "select x[1:a], x[a:b], y::a, ':a', \":a\"", names(&[])),
+        ("select $a$ :a $a$, :c, a::text", "select $a$ :a $a$, :c, a::text", names(&[])),
+        ("select f(a := 1, x => :b)", "select f(a := 1, x => $1)", names(&["b"])),
+        ("select * from t where a = :a;", "select * from t where a = $1", names(&["a"])),
+    ] {
+        let statement = read(text, Dialect::POSTGRESQL).unwrap().remove(0);
+        assert_eq!((statement.text.as_str(), statement.placeholders), (expected, placeholders), "{text}");
+    }
+    for (text, expected, placeholders) in [
+        ("select ?, ?", "select @1, @2", names(&["1", "2"])),
+        ("select ?2, ?1, ?2and 1", "select @2, @1, @2 and 1", names(&["2", "1"])),
+        ("select :a, $b, @a", "select @a, @b, @a", names(&["a", "b"])),
+        ("select '?', :c", "select '?', :c", names(&[])),
+    ] {
+        let statement = read(text, Dialect::SQLITE).unwrap().remove(0);
+        assert_eq!((statement.text.as_str(), statement.placeholders), (expected, placeholders), "{text}");
+    }
+    // They are counted through the whole text.
+    let all = read("select ?; select ?", Dialect::SQLITE).unwrap();
+    assert_eq!((all[0].text.as_str(), all[1].text.as_str()), ("select @1", "select @2"));
+    let error = read("select :a, $3", Dialect::POSTGRESQL).unwrap_err();
+    assert!(error.message.contains("query mixes @a with $3"), "{}", error.message);
+}
+
+#[test]
 fn a_given_name_decides_what_an_operator_is() {
     let given = ["max", "bit"].map(str::to_owned).into();
     let with = |text: &str| statements_with(text, Dialect::POSTGRESQL, SALES, &given).unwrap().remove(0);

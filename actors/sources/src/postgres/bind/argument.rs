@@ -12,6 +12,7 @@ use bytes::BytesMut;
 use serde_json::value::RawValue;
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 
+use crate::digest::quoted;
 use crate::postgres::decode::cells::hexadecimal;
 use crate::postgres::decode::decoder::is_true_array;
 use crate::statements::bindings;
@@ -80,6 +81,9 @@ pub(crate) fn bound(argument: &Argument, type_: &Type) -> Result<BoundValue> {
     text(&argument.value, type_).map(BoundValue).map_err(|wrong| {
         let refused = wrong_value(&argument.name, type_, wrong.0);
         let name = bindings::name_without_at(&argument.name);
+        if let Some(form) = form_as_text(name, type_) {
+            return refused.hint(form);
+        }
         if bindings::is_array(argument) && !is_true_array(type_) {
             return refused.hint(format!(
                 "@{name} is a list: = ANY(@{name}) asks for one of its values, and a cast such as @{name}::int[] or \
@@ -90,6 +94,28 @@ pub(crate) fn bound(argument: &Argument, type_: &Type) -> Result<BoundValue> {
             return refused.hint(format!("@{name} is a JSON object: a cast, @{name}::jsonb, says so"));
         }
         refused
+    })
+}
+
+/// How a value of a type is written that JSON has no form for.
+fn form_as_text(name: &str, type_: &Type) -> Option<String> {
+    Some(match (type_.kind(), type_) {
+        (Kind::Composite(fields), _) => {
+            let of = format!("{}.{}", quoted(type_.schema()), quoted(type_.name()));
+            let fields: Vec<&str> = fields.iter().map(tokio_postgres::types::Field::name).collect();
+            format!(
+                "a composite value is written of its fields, {}: ROW(@a, @b)::{of}; or of an object by its fields' names: \
+                 jsonb_populate_record(NULL::{of}, @{name}::jsonb)",
+                fields.join(", ")
+            )
+        }
+        (Kind::Range(_) | Kind::Multirange(_), _) => {
+            "a range is given as a text: \"[1,10)\", a multirange as \"{[1,3),[5,7)}\"".to_owned()
+        }
+        (_, &(Type::POINT | Type::LSEG | Type::PATH | Type::BOX | Type::POLYGON | Type::LINE | Type::CIRCLE)) => {
+            "it is given as a text, as the database writes it: a point as \"(1,2)\"".to_owned()
+        }
+        _ => return None,
     })
 }
 
@@ -179,10 +205,14 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Base64 in, standard or for URLs, padded or not; the source's own hexadecimal out.
+/// Base64 in, standard or for URLs, padded or not, or the source's own hexadecimal, which base64 is never; that
+/// out.
 fn octets(value: &Value<'_>) -> Result<String, Expected> {
     const EXPECTED: Expected = Expected("a base64 string");
     let Value::Text(text) = value else { return Err(EXPECTED) };
+    if text.starts_with("\\x") {
+        return Ok(text.clone());
+    }
     let octets = STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text)).map_err(|_| EXPECTED)?;
     Ok(hexadecimal(&octets))
 }
