@@ -75,7 +75,7 @@ async fn operators_bind_as_they_do_in_postgresql() {
     let mut random = Random::seeded("precedence");
     let (mut compared, mut tried) = (0, 0);
     let mut differ = Vec::new();
-    while compared < cases(400) {
+    while compared < cases(200) {
         tried += 1;
         let expression = expression(&mut random);
         // As text, so that only what is computed counts and not how it is typed.
