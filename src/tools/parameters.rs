@@ -103,8 +103,9 @@ fn is_whole(number: &str) -> bool {
 }
 
 /// The JSON Schema of the elements of an array. Some clients refuse the whole list of tools where it is missing.
-fn items(element: &str) -> Value {
+fn items(element: &str, labels: &[String]) -> Value {
     match element {
+        _ if !labels.is_empty() => json!({"type": "string", "enum": labels}),
         "smallint" | "integer" | "bigint" => json!({"type": "integer"}),
         "real" | "double precision" | "numeric" => json!({"type": "number"}),
         "boolean" => json!({"type": "boolean"}),
@@ -117,8 +118,9 @@ fn items(element: &str) -> Value {
 fn property(parameter: &Parameter) -> Value {
     let mut schema = match (parameter.data_type, parameter.type_name.as_str()) {
         (_, name) if name.ends_with("[]") => {
-            json!({"type": "array", "items": items(name.trim_end_matches("[]"))})
+            json!({"type": "array", "items": items(name.trim_end_matches("[]"), &parameter.labels)})
         }
+        _ if !parameter.labels.is_empty() => json!({"type": "string", "enum": parameter.labels}),
         (_, "json" | "jsonb") => json!({}),
         (DataType::TinyInt | DataType::SmallInt | DataType::Integer | DataType::BigInt, _) => {
             json!({"type": "integer", "examples": [7]})
@@ -157,6 +159,7 @@ mod tests {
             optional,
             remarks: None,
             default: None,
+            labels: Vec::new(),
         }
     }
 

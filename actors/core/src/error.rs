@@ -110,8 +110,8 @@ pub struct Site {
     pub relation: Option<(String, String)>,
 }
 
-/// A name that the source did not find or found ambiguous. With it, the catalogue can be searched for similar
-/// names.
+/// What the source refused a statement for, if its catalogue tells how to correct it: mostly a name that it did not find
+/// or found ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// A column, and the table or alias that qualifies it in the statement, if any.
@@ -132,6 +132,21 @@ pub enum Missing {
         /// The label that was given.
         given: String,
     },
+    /// A type.
+    Type(String),
+    /// A word in the place of a name that needs quotes.
+    Quotes(String),
+    /// A unique key for ON CONFLICT.
+    UniqueKey,
+    /// The rule of a check that is violated.
+    Rule {
+        /// The table's schema.
+        schema: String,
+        /// The table.
+        table: String,
+        /// The name of the check.
+        check: String,
+    },
 }
 
 impl Missing {
@@ -143,6 +158,12 @@ impl Missing {
             Self::Ambiguous(name) => Self::Ambiguous(rename(name)),
             Self::Routine(name) => Self::Routine(rename(name)),
             Self::Label { of, given } => Self::Label { of: rename(of), given: rename(given) },
+            Self::Type(name) => Self::Type(rename(name)),
+            Self::Quotes(word) => Self::Quotes(rename(word)),
+            Self::UniqueKey => Self::UniqueKey,
+            Self::Rule { schema, table, check } => {
+                Self::Rule { schema: rename(schema), table: rename(table), check: rename(check) }
+            }
         }
     }
 }

@@ -122,6 +122,12 @@ pub const fn labels(metadata: MetadataKind) -> &'static [(&'static str, DataType
             ("IS_READABLE", BOOLEAN),
             // How often it was read, as the engine counts it.
             ("USES", BIGINT),
+            // A JSON array of objects with `name`, `rule`, and `column` where the check concerns only one.
+            ("CHECKS", VARCHAR),
+            // A JSON object: the columns that have a default, with the text of one that is a constant.
+            ("DEFAULTS", VARCHAR),
+            // A JSON array of what stands behind UNIQUE; the primary key is none of them.
+            ("UNIQUE_KEYS", VARCHAR),
         ],
     }
 }

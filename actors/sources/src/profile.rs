@@ -106,10 +106,12 @@ pub struct Parameter {
     pub type_name: String,
     /// Whether it may be left out.
     pub optional: bool,
-    /// The administrator's description of the parameter.
+    /// The administrator's description of the parameter, or what the source says of it.
     pub remarks: Option<String>,
     /// The JSON text of the value that it has when it is left out, where that is declared here.
     pub default: Option<String>,
+    /// The labels of an enumeration; empty for other types.
+    pub labels: Vec<String>,
 }
 
 /// The direction of a parameter; the numbers are those of JDBC.

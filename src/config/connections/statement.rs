@@ -239,6 +239,7 @@ fn parameters(section: &Section<'_>) -> Vec<Parameter> {
             optional: settings.optional || settings.default.is_some(),
             remarks: settings.description,
             default: settings.default.map(|value| value.to_string()),
+            labels: Vec::new(),
         });
     }
     // One without a name, which was reported, is not looked for in the statement.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::Deserialize;
+
 use super::words;
 use crate::catalog::place;
 use crate::statements::texts::TextRow;
@@ -45,6 +47,29 @@ pub struct TableFacts {
     /// Keys that refer to it.
     references: usize,
     pub(super) lookup: Vec<TextRow>,
+    pub(super) checks: Vec<Check>,
+    /// What stands behind UNIQUE, but for the primary key.
+    pub(super) unique_keys: Vec<String>,
+    /// The columns that have a default, and those that are constants.
+    pub(super) defaults: HashMap<String, Option<String>>,
+}
+
+/// A rule for the rows of a table.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Check {
+    /// Its name.
+    pub name: String,
+    /// What must be true of a row, in the source's SQL.
+    pub rule: String,
+    /// The column that it concerns, if it concerns only one.
+    pub(super) column: Option<String>,
+}
+
+impl Check {
+    /// Reads the `CHECKS` of a table's details.
+    pub fn read(json: Option<&str>) -> Vec<Self> {
+        json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+    }
 }
 
 /// A column.
@@ -58,7 +83,7 @@ pub(super) struct ColumnFacts {
     pub(super) is_key: bool,
     /// The source makes its values.
     pub(super) is_generated: bool,
-    /// The values that it may have, as JSON.
+    /// The values that it may have, or the fields of its type, as JSON.
     pub(super) values: Option<String>,
 }
 
@@ -102,6 +127,11 @@ impl Facts {
                 partition_key: detail("PARTITION_KEY"),
                 is_readable: detail("IS_READABLE").as_deref() == Some("true"),
                 uses: detail("USES").and_then(|uses| uses.parse().ok()).unwrap_or(0),
+                checks: Check::read(detail("CHECKS").as_deref()),
+                unique_keys: detail("UNIQUE_KEYS")
+                    .and_then(|json| serde_json::from_str(&json).ok())
+                    .unwrap_or_default(),
+                defaults: detail("DEFAULTS").and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
                 place: place.clone(),
                 ..TableFacts::default()
             };

@@ -3,11 +3,15 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use super::facts::{ColumnFacts, ForeignKey, QualifiedName, TableFacts};
-use super::words::{comment, count, literal, quoted};
+use serde_json::Value;
+
+use super::facts::{Check, ColumnFacts, ForeignKey, QualifiedName, TableFacts};
+use super::words::{comment, count, literal, one_line, quoted, type_name};
 
 /// Bytes of the values that a column may have, and of a table's rows.
 const MOST_VALUES: usize = 1_000;
+/// Bytes of a table's unique keys and checks.
+const MOST_RULES: usize = 400;
 
 /// How tables are written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +64,7 @@ pub(super) fn line_among(table: &TableFacts, style: &Style<'_>, told: &mut HashS
         let to = list(key.to_columns.iter().map(String::as_str));
         let _ = write!(line, "; ({}) → {}({to})", list(key.columns.iter().map(String::as_str)), style.name(&key.to));
     }
+    write_rules(&mut line, table, style);
     // Of a source that lists no columns, the name is all.
     line.push_str(if table.columns.is_empty() { "" } else { ")" });
     if let Some(rows) = table.rows {
@@ -76,6 +81,24 @@ pub(super) fn line_among(table: &TableFacts, style: &Style<'_>, told: &mut HashS
     }
     write_rows(&mut line, table);
     line
+}
+
+/// Writes the unique keys and rules that an INSERT must observe. Rules that list values stand at their columns.
+fn write_rules(line: &mut String, table: &TableFacts, style: &Style<'_>) {
+    let is_listed = |check: &Check| {
+        table.columns.iter().any(|column| Some(&column.name) == check.column.as_ref() && column.values.is_some())
+    };
+    let checks = table.checks.iter().filter(|check| !is_listed(check)).map(|check| ("CHECK", check.rule.as_str()));
+    let unique = table.unique_keys.iter().map(|key| ("UNIQUE", key.as_str()));
+    let start = line.len();
+    for (word, rule) in unique.chain(checks).filter(|_| style.may_write) {
+        let rule = one_line(rule);
+        if line.len() - start + rule.len() > MOST_RULES {
+            line.push_str("; …");
+            return;
+        }
+        let _ = write!(line, "; {word} {rule}");
+    }
 }
 
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
@@ -104,13 +127,19 @@ fn write_column(
     }
     let mut references = table.keys.iter().filter(|key| key.columns == [column.name.as_str()]).peekable();
     if column.is_key && is_alone {
-        // Who writes must know whether to give it.
-        line.push_str(if column.is_generated && style.may_write { " PK auto" } else { " PK" });
+        line.push_str(" PK");
     } else if !column.is_nullable
         && !column.is_key
         && (references.peek().is_some() || (style.may_write && !column.is_generated))
     {
         line.push_str(" NOT NULL");
+    }
+    // Who writes must know whether to give it.
+    if column.is_generated && style.may_write {
+        line.push_str(" auto");
+    }
+    if let Some(default) = table.defaults.get(&column.name).filter(|_| style.may_write) {
+        let _ = write!(line, " DEFAULT {}", default.as_deref().unwrap_or("…"));
     }
     for key in references {
         let _ = write!(line, " → {}", style.name(&key.to));
@@ -133,21 +162,34 @@ fn is_builtin(type_name: &str) -> bool {
             .any(|number| word.starts_with(number))
 }
 
-/// Values of a JSON array as literals.
+/// Writes values of a JSON array as literals, or the fields of a JSON object with their types.
 fn write_values(line: &mut String, values: &str) {
-    let Ok(values) = serde_json::from_str::<Vec<serde_json::Value>>(values) else { return };
+    let parts: Vec<String> = match serde_json::from_str(values) {
+        Ok(Value::Array(values)) => values.iter().map(value).collect(),
+        Ok(Value::Object(fields)) => fields.iter().map(field).collect(),
+        _ => return,
+    };
     let start = line.len();
-    for (at, value) in values.iter().enumerate() {
+    for (at, part) in parts.iter().enumerate() {
         line.push_str(if at == 0 { "" } else { "," });
         if line.len() - start > MOST_VALUES {
-            let _ = write!(line, "… {} more", values.len() - at);
+            let _ = write!(line, "… {} more", parts.len() - at);
             return;
         }
-        match value.as_str() {
-            Some(text) => line.push_str(&literal(Some(text), false)),
-            None => line.push_str(&literal(Some(&value.to_string()), true)),
-        }
+        line.push_str(part);
     }
+}
+
+fn value(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => literal(Some(text), false),
+        None => literal(Some(&value.to_string()), true),
+    }
+}
+
+/// A field of a composite type.
+fn field((name, type_): (&String, &Value)) -> String {
+    format!("{} {}", quoted(name), type_name(type_.as_str().unwrap_or_default(), 0, 0, 0))
 }
 
 /// All rows of a small table.

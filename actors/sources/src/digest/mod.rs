@@ -9,7 +9,7 @@ mod routines;
 mod text_cache;
 mod words;
 
-pub use self::facts::{Facts, MOST_LOOKUP_ROWS, QualifiedName, TableFacts};
+pub use self::facts::{Check, Facts, MOST_LOOKUP_ROWS, QualifiedName, TableFacts};
 pub use self::fit::write;
 pub use self::line::{Style, line, table_name};
 pub(crate) use self::routines::did_you_mean;

@@ -78,8 +78,11 @@ pub(super) fn type_name(name: &str, data_type: i64, size: i64, scale: i64) -> St
     });
     let mut told = short.unwrap_or(plain);
     let is_exact = is(DataType::Numeric) || is(DataType::Decimal);
-    // For other types the length is not a part of the name.
-    let has_length = is_exact || told.ends_with("char") || told.starts_with("bit");
+    // For other types, and for domains, the length is not a part of the name.
+    let has_length = matches!(
+        told.as_str(),
+        "numeric" | "decimal" | "varchar" | "nvarchar" | "char" | "nchar" | "bpchar" | "bit" | "bit varying" | "varbit"
+    );
     if size > 0 && has_length && !told.contains(['(', '[']) {
         let scale = if is_exact && scale != 0 { format!(",{scale}") } else { String::new() };
         told.push_str(&format!("({size}{scale})"));

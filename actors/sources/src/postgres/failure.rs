@@ -7,7 +7,7 @@ use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
 use crate::postgres::connect::protocol::messages::TOO_LARGE;
 use crate::postgres::execute::sent_text::SentText;
-use portico_core::error::{Error, Kind, Site};
+use portico_core::error::{Error, Kind, Missing, Site};
 use portico_core::trace::TraceParent;
 use portico_sql::Statement;
 
@@ -83,7 +83,7 @@ pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
         return if sqlstate == TOO_MANY { failure.retry_after(Duration::from_secs(1)) } else { failure };
     }
     let failure = Error::new(kind, source.message()).sqlstate(sqlstate).at(site(source));
-    let mut failure = failure.with(source.detail(), Error::detail);
+    let mut failure = failure.with(source.detail(), Error::detail).with(violated_check(source), Error::missing);
     if let Some(hint) = source.hint() {
         failure = failure.hint(hint);
     } else if sqlstate.starts_with("53") && sqlstate != TOO_MANY {
@@ -141,6 +141,15 @@ fn site(source: &DbError) -> Site {
         raised: is_raised(source),
         relation: relation.map(|(schema, table)| (schema.to_owned(), table.to_owned())),
     }
+}
+
+/// The check of a table that is violated.
+fn violated_check(source: &DbError) -> Option<Missing> {
+    if *source.code() != SqlState::CHECK_VIOLATION {
+        return None;
+    }
+    let [schema, table, check] = [source.schema()?, source.table()?, source.constraint()?].map(str::to_owned);
+    Some(Missing::Rule { schema, table, check })
 }
 
 /// Whether a routine's author wrote the failure, by RAISE or ASSERT.

@@ -2,12 +2,15 @@
 
 use crate::statements::foreign::{Foreign, Words};
 use portico_core::error::{Error, Missing};
-use portico_sql::{Dialect, Statement};
+use portico_sql::{Dialect, Kind, Statement};
 
 /// Functions of other databases, and what SQLite has instead.
 const FUNCTIONS: &[Foreign] = &[
     ("AGE", "julianday(a) - julianday(b), which is the number of days"),
     ("ANY", "IN (SELECT value FROM json_each(list))"),
+    ("ARRAY_AGG", "json_group_array(value)"),
+    ("BOOL_AND", "min(condition)"),
+    ("BOOL_OR", "max(condition)"),
     ("CHARINDEX", "instr(text, part)"),
     ("CONVERT", "CAST(value AS type)"),
     ("CURDATE", "date('now')"),
@@ -20,8 +23,13 @@ const FUNCTIONS: &[Foreign] = &[
     ("EXTRACT", "CAST(strftime('%Y', a_date) AS INTEGER)"),
     ("FROM_UNIXTIME", "datetime(seconds, 'unixepoch')"),
     ("GEN_RANDOM_UUID", "lower(hex(randomblob(16)))"),
+    ("GENERATE_SERIES", "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 10) SELECT n FROM n"),
     ("GETDATE", "datetime('now')"),
+    ("GREATEST", "max(a, b)"),
     ("ISNULL", "ifnull(a, b)"),
+    ("JSON_AGG", "json_group_array(value)"),
+    ("LEAST", "min(a, b)"),
+    ("LEFT", "substr(text, 1, n)"),
     ("LEN", "length(text)"),
     ("LISTAGG", "group_concat(value, ', ')"),
     ("MONTH", "CAST(strftime('%m', a_date) AS INTEGER)"),
@@ -30,7 +38,10 @@ const FUNCTIONS: &[Foreign] = &[
     ("POSITION", "instr(text, part)"),
     ("RAND", "random()"),
     ("REGEXP", "LIKE or GLOB"),
+    ("REGEXP_REPLACE", "replace(text, part, other)"),
+    ("RIGHT", "substr(text, -n)"),
     ("SPLIT_PART", "substr(text, 1, instr(text, ',') - 1)"),
+    ("STDDEV", "sqrt(avg(value * value) - avg(value) * avg(value))"),
     ("STRPOS", "instr(text, part)"),
     ("STR_TO_DATE", "date(text)"),
     ("TO_CHAR", "strftime('%Y-%m', a_date)"),
@@ -42,10 +53,18 @@ const FUNCTIONS: &[Foreign] = &[
 /// Words of other databases that are not functions.
 const WORDS: &[Foreign] = &[
     ("::", "CAST(value AS type)"),
+    ("FETCH", "LIMIT n"),
     ("ILIKE", "LIKE, which does not tell small letters from capitals"),
     ("INTERVAL", "date(a_date, '+7 days')"),
     ("LATERAL", "a subquery in the SELECT list"),
     ("SIMILAR", "LIKE or GLOB"),
+];
+
+/// Types in front of a text, which are taken for columns.
+const TYPES: &[Foreign] = &[
+    ("DATE", "'2026-01-31' alone"),
+    ("INTERVAL", "date(a_date, '+7 days')"),
+    ("TIMESTAMP", "'2026-01-31 12:00:00' alone"),
 ];
 
 /// Commands of other programs.
@@ -57,6 +76,13 @@ const COMMANDS: &[Foreign] = &[
 ];
 const DESCRIBING: &str = "SELECT name, type FROM pragma_table_info('…') lists columns";
 
+/// What to write for a type in front of a text.
+fn type_in_front(words: &Words<'_>) -> Option<String> {
+    let is_in_front = |(word, _): &&Foreign| words.behind(word).next().is_some_and(|next| next.kind == Kind::Text);
+    let (known, instead) = TYPES.iter().find(is_in_front)?;
+    Some(format!("no type stands in front of a text here, as {known} does: write {instead}"))
+}
+
 /// Adds a hint on how to correct `statement` to `failure`.
 pub(crate) fn advise(failure: Error, statement: &Statement) -> Error {
     let Some(sqlstate) = failure.get_sqlstate() else { return failure };
@@ -67,7 +93,7 @@ pub(crate) fn advise(failure: Error, statement: &Statement) -> Error {
         return failure.hint(hint);
     }
     match sqlstate {
-        "42703" => match words().function(FUNCTIONS) {
+        "42703" => match words().function(FUNCTIONS).or_else(|| type_in_front(&words())) {
             Some(hint) => failure.hint(hint),
             None => match column(&failure.message) {
                 Some(missing) => failure.missing(missing),
@@ -126,6 +152,7 @@ mod tests {
             ("42601", "near \"5\": syntax error", "SELECT TOP 5 a FROM t", "LIMIT 5"),
             ("42601", "near \"FROM\": syntax error", "SELECT extract(year FROM a) FROM t", "strftime"),
             ("42601", "misuse of aggregate: count()", "SELECT 1 FROM t WHERE count(*) > 1", "HAVING"),
+            ("42703", "no such column: DATE", "SELECT * FROM t WHERE a > DATE '2026-01-01'", "'2026-01-31' alone"),
             ("23502", "NOT NULL constraint failed: customers.name", "", "give a value for name"),
         ] {
             let hint = advised(sqlstate, message, text).get_hint().unwrap_or_default().to_owned();

@@ -3,6 +3,7 @@
 
 mod found;
 mod kept;
+mod writes;
 
 use rusqlite::Connection;
 use serde_json::json;

@@ -14,7 +14,7 @@ use portico_core::identity::AssumedIdentity;
 use portico_core::reply::Part;
 use portico_sources::texts;
 use portico_sources::{Access, CallShare, Estimate, Plan, Prepared, Task};
-use portico_sql::{Class, Edit, Statement};
+use portico_sql::{Class, Edit, Statement, TRUNCATE};
 
 /// How long a statement may run to be counted.
 const COUNTING: Duration = Duration::from_secs(5);
@@ -39,7 +39,12 @@ impl Runner {
             && !sql.dry_run
             && access == Access::ReadWrite
             && !self.only_plans(&prepared.statement);
-        if let Some(verb) = prepared.statement.every_row.filter(|_| is_guarded) {
+        let every_row = prepared.statement.every_row.filter(|_| is_guarded);
+        if every_row == Some(TRUNCATE) {
+            return Err(Error::invalid("query: this TRUNCATE would remove every row; nothing was changed")
+                .hint("DELETE with a WHERE removes some of them; give the argument all: true if every row is meant"));
+        }
+        if let Some(verb) = every_row {
             return Err(Box::pin(self.every_row(verb, caller, prepared, call)).await);
         }
         let limit = self.description.connection.cost_limit.filter(|_| sql.limits_cost && is_query(&prepared.statement));

@@ -15,11 +15,11 @@ const MOST_RELATIONS: usize = 8;
 const MOST_TOLD: usize = 30;
 
 /// A column as its caller sees it.
-struct Column {
+pub(super) struct Column {
     schema: String,
     table: String,
-    name: String,
-    type_name: String,
+    pub(super) name: String,
+    pub(super) type_name: String,
     /// The labels of an enumeration, as a JSON array.
     values: Option<String>,
 }
@@ -38,6 +38,10 @@ impl Nearby {
             Some(Missing::Ambiguous(name)) => self.which(&name).await,
             Some(Missing::Label { of, given }) => self.labels(&of, &given).await,
             Some(Missing::Routine(name)) => self.near_routines(&name).await,
+            Some(Missing::Rule { schema, table, check }) => self.rule(schema, table, &check).await,
+            Some(Missing::UniqueKey) => self.unique_keys().await,
+            Some(Missing::Type(name)) => self.types(&name).await,
+            Some(Missing::Quotes(word)) => self.unquoted(&word, error.get_position()).await,
             None => return error,
         };
         match hint {
@@ -173,7 +177,7 @@ impl Nearby {
         }
     }
 
-    async fn columns(&self, narrow: MetadataFilter) -> Result<Vec<Column>> {
+    pub(super) async fn columns(&self, narrow: MetadataFilter) -> Result<Vec<Column>> {
         let rows = self.list(MetadataKind::Columns, narrow).await?;
         let places = ["TABLE_SCHEMA", "TABLE_NAME", "COLUMN_NAME", "TYPE_NAME", "VALUES"]
             .map(|label| catalog::place(MetadataKind::Columns, label));

@@ -16,14 +16,15 @@ pub(in crate::connection) fn is_misspelt(error: &Error, op: &Op) -> bool {
     let of_names = match op {
         Op::Execute(..) | Op::Script(..) => true,
         Op::Procedure(_) => {
-            error.get_sqlstate() == Some(NO_SCHEMA) || matches!(error.get_missing(), Some(Missing::Label { .. }))
+            error.get_sqlstate() == Some(NO_SCHEMA)
+                || matches!(error.get_missing(), Some(Missing::Label { .. } | Missing::Rule { .. }))
         }
         Op::Describe(..) | Op::Instructions(_) => false,
     };
     of_names && names_nothing(error)
 }
 
-/// Returns true if `error` only says that a name does not exist.
+/// Returns true if `error` only says that a name does not exist, or names a rule.
 pub(in crate::connection) fn names_nothing(error: &Error) -> bool {
     error.get_missing().is_some() || (error.kind == Kind::NotFound && error.get_hint().is_none())
 }

@@ -4,4 +4,5 @@ pub(in crate::connection) mod columns;
 pub(in crate::connection) mod listing;
 pub(in crate::connection) mod misspelt;
 pub(in crate::connection) mod nearby;
+mod rules;
 pub(in crate::connection) mod workspace_names;

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Names looked through for a near one.
 const NEAR_CANDIDATES: usize = 5_000;
 /// Said where a name is offered that means something else without its quotes.
-const QUOTES: &str = " A name with capitals or spaces needs its double quotes.";
+pub(super) const QUOTES: &str = " A reserved word, or a name with capitals or spaces, needs its double quotes.";
 
 /// Where similar names are searched, and for whom.
 #[derive(Clone)]

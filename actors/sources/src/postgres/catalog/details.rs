@@ -43,12 +43,105 @@ pub(crate) fn references() -> String {
     )
 }
 
-/// The labels of the enum that the column's type `t` is, or is an array of, as JSON; `base` is the number of the type
-/// below its domains.
+/// What values of the type `t` are made of, as JSON: the labels of an enum as an array, the fields of a composite type
+/// as an object of their types. For an array these are those of its elements. `base` is the number of the type below
+/// its domains.
+pub(crate) fn values(base: &str) -> String {
+    format!("COALESCE({}::text, {}::text)", labels(base), fields(base))
+}
+
+/// The number of the type that the type `t` is, or is an array of.
+fn element(base: &str) -> String {
+    format!("CASE WHEN t.typcategory = 'A' THEN t.typelem ELSE {base} END")
+}
+
+/// The labels of an enum, as a JSON array; `base` as in [`values`].
 pub(crate) fn labels(base: &str) -> String {
     format!(
-        "(SELECT pg_catalog.json_agg(e.enumlabel ORDER BY e.enumsortorder)::text FROM pg_catalog.pg_enum e
-        WHERE e.enumtypid = CASE WHEN t.typcategory = 'A' THEN t.typelem ELSE {base} END)"
+        "(SELECT pg_catalog.json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_catalog.pg_enum e
+        WHERE e.enumtypid = {})",
+        element(base)
+    )
+}
+
+/// The fields of a composite type, as a JSON object. The type of a table's rows is left out, since the table may be
+/// hidden.
+fn fields(base: &str) -> String {
+    format!(
+        "(SELECT pg_catalog.json_object_agg(f.attname, pg_catalog.format_type(f.atttypid, f.atttypmod)
+            ORDER BY f.attnum)
+        FROM pg_catalog.pg_class o JOIN pg_catalog.pg_attribute f ON f.attrelid = o.oid
+        WHERE o.reltype = {} AND o.relkind = 'c' AND f.attnum > 0 AND NOT f.attisdropped)",
+        element(base)
+    )
+}
+
+/// The default `expression` if it is a short constant or the present time; else NULL, since it may name what is hidden.
+fn constant(expression: &str) -> String {
+    const CONSTANTS: &str = r"NULL|true|false|-?[0-9]+(?:[.][0-9]+)?|''(?:[^'']|''''){0,40}''";
+    const PRESENT: &str = r"CURRENT_DATE|CURRENT_TIMESTAMP|now[(][)]";
+    const CAST: &str = r#"::[[:alnum:]_ .,()"\[\]]+"#;
+    format!("substring({expression} FROM '^({CONSTANTS}|{PRESENT})(?:{CAST})?$')")
+}
+
+/// What a caller has to know of an argument of `pg_proc p`, whose type is `t`: NULL if there is nothing. `number` counts
+/// from 1; `base` as in [`values`].
+pub(crate) fn argument_remarks(number: &str, base: &str) -> String {
+    let default = format!("pg_catalog.pg_get_function_arg_default(p.oid, {number})");
+    format!(
+        "NULLIF(pg_catalog.concat_ws('; ',
+            CASE WHEN p.proargmodes[{number}] = 'v' THEN 'VARIADIC: an array of any length' END,
+            CASE WHEN {default} IS NOT NULL THEN COALESCE('default ' || {}, 'may be left out') END,
+            'one of ' || {}::text, 'fields ' || {}::text), '')",
+        constant(&default),
+        labels(base),
+        fields(base)
+    )
+}
+
+/// The checks of `pg_class c`, as a JSON array of objects with their names and rules, and the column if there is only
+/// one. Those that name anything but visible columns are left out, since it may be hidden.
+const TABLE_CHECKS: &str = "(SELECT pg_catalog.json_agg(pg_catalog.json_build_object('name', k.conname,
+            'rule', pg_catalog.pg_get_expr(k.conbin, k.conrelid),
+            'column', (SELECT a.attname FROM pg_catalog.pg_attribute a
+                WHERE a.attrelid = c.oid AND k.conkey = ARRAY[a.attnum])) ORDER BY k.conname)
+    FROM pg_catalog.pg_constraint k
+    WHERE k.conrelid = c.oid AND k.contype = 'c'
+        AND NOT EXISTS (SELECT FROM unnest(k.conkey) AS n(attnum) WHERE n.attnum < 1
+            OR NOT pg_catalog.has_column_privilege(c.oid, n.attnum, 'SELECT, INSERT, UPDATE'))
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
+            WHERE e.classid = 'pg_catalog.pg_constraint'::regclass AND e.objid = k.oid
+            AND e.refclassid <> 'pg_catalog.pg_type'::regclass
+            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND e.refobjid = c.oid)))";
+
+/// The unique keys of `pg_class c` beside its primary key, as a JSON array: `(a, b) WHERE (c > 0)`. Those that name
+/// anything but visible columns are left out.
+const UNIQUE_KEYS: &str = "(SELECT pg_catalog.json_agg('(' || (
+            SELECT pg_catalog.string_agg(pg_catalog.pg_get_indexdef(i.indexrelid, k.place, true), ', ' ORDER BY k.place)
+            FROM generate_series(1, i.indnkeyatts::int4) AS k(place)) || ')'
+            || COALESCE(' WHERE ' || pg_catalog.pg_get_expr(i.indpred, i.indrelid), '') ORDER BY i.indexrelid)
+    FROM pg_catalog.pg_index i
+    WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND NOT i.indisprimary
+        AND NOT EXISTS (SELECT FROM unnest(i.indkey::int2[]) AS n(attnum) WHERE n.attnum > 0
+            AND NOT pg_catalog.has_column_privilege(c.oid, n.attnum, 'SELECT, INSERT, UPDATE'))
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
+            WHERE e.classid = 'pg_catalog.pg_class'::regclass AND e.objid = i.indexrelid
+            AND e.refclassid NOT IN ('pg_catalog.pg_type'::regclass, 'pg_catalog.pg_constraint'::regclass)
+            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND (e.refobjid = c.oid
+                OR e.refobjid IN (SELECT p.inhparent FROM pg_catalog.pg_inherits p WHERE p.inhrelid = i.indexrelid)))
+            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND e.deptype IN ('P', 'S'))))";
+
+/// The columns of `pg_class c` that have a default, as a JSON object with those that are constants. What the source
+/// makes itself is no default.
+fn defaults() -> String {
+    let default = "pg_catalog.pg_get_expr(d.adbin, d.adrelid)";
+    format!(
+        "(SELECT pg_catalog.json_object_agg(a.attname, {} ORDER BY a.attnum)
+    FROM pg_catalog.pg_attrdef d
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+    WHERE d.adrelid = c.oid AND a.attidentity = '' AND a.attgenerated = '' AND {default} NOT LIKE 'nextval(%'
+        AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT, INSERT, UPDATE'))",
+        constant(default)
     )
 }
 
@@ -66,7 +159,8 @@ pub(crate) fn of_tables(wanted: &str) -> String {
     -- By its indexes alone: a reading of all its rows is counted too where we read them to tell them, and the text
     -- would change from refresh to refresh.
     COALESCE((SELECT sum(pg_catalog.pg_stat_get_numscans(x.indexrelid)) FROM pg_catalog.pg_index x
-        WHERE x.indrelid = c.oid), 0)::int8
+        WHERE x.indrelid = c.oid), 0)::int8,
+    {TABLE_CHECKS}::text, {}::text, {UNIQUE_KEYS}::text
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_inherits i ON c.relispartition AND i.inhrelid = c.oid
@@ -74,6 +168,7 @@ LEFT JOIN pg_catalog.pg_class p ON p.oid = i.inhparent AND {}
 LEFT JOIN pg_catalog.pg_namespace o ON o.oid = p.relnamespace AND pg_catalog.has_schema_privilege(o.oid, 'USAGE')
 WHERE {wanted}
 ORDER BY n.nspname, c.relname",
+        defaults(),
         visible_table("p", "")
     )
 }

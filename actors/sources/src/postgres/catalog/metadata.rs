@@ -87,7 +87,7 @@ ORDER BY n.nspname, p.proname, p.oid"
 
 fn columns(tables: &str) -> String {
     let (base, modifier) = (base_type("t"), base_modifier("t", "a.atttypmod"));
-    let (references, labels) = (details::references(), details::labels(&base));
+    let (references, values) = (details::references(), details::values(&base));
     let checks = details::CHECKS;
     let part = matches("a.attname", 5);
     format!(
@@ -102,7 +102,7 @@ fn columns(tables: &str) -> String {
     a.attidentity <> '' OR COALESCE(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%', false),
     a.attgenerated <> '',
     {references},
-    {labels},
+    {values},
     {base}, {modifier}, {checks}
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -117,10 +117,10 @@ ORDER BY n.nspname, c.relname, a.attnum"
 
 fn procedure_parameters(routines: &str) -> String {
     let (base, modifier) = (base_type("t"), base_modifier("t", "-1"));
-    let part = matches("x.name", 5);
+    let (part, remarks) = (matches("x.name", 5), details::argument_remarks("x.ordinal", &base));
     format!(
         "SELECT $1, n.nspname::text, p.proname::text, x.name, x.direction, NULL::int4,
-    pg_catalog.format_type(t.oid, NULL), NULL::int4, NULL::int4, NULL::int4, NULL::text, true, x.ordinal,
+    pg_catalog.format_type(t.oid, NULL), NULL::int4, NULL::int4, NULL::int4, {remarks}, true, x.ordinal,
     {base}, {modifier}
 FROM pg_catalog.pg_proc p
 JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace

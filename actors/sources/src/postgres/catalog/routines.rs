@@ -4,6 +4,7 @@
 use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
+use crate::postgres::catalog::details;
 use crate::postgres::catalog::fragments::{CALLABLE, base_type, may_execute};
 use crate::postgres::decode::types;
 use crate::postgres::session::internal_query::{ask, get};
@@ -143,6 +144,7 @@ fn statement(roles: Option<&str>) -> String {
     let element = base_type("t");
     let result = base_type("rt");
     let naming = naming();
+    let (labels, remarks) = (details::labels(&element), details::argument_remarks("u.i::int4", &element));
     format!(
         "WITH RECURSIVE {naming}
 SELECT n.nspname::text, p.proname::text, pg_catalog.obj_description(p.oid, 'pg_proc'),
@@ -150,7 +152,8 @@ SELECT n.nspname::text, p.proname::text, pg_catalog.obj_description(p.oid, 'pg_p
     COALESCE(a.names, '{{}}'), COALESCE(a.modes, '{{}}'), COALESCE(a.shown, '{{}}'),
     COALESCE(a.casts, '{{}}'), COALESCE(a.oids, '{{}}'),
     pg_catalog.format_type(p.prorettype, NULL), {result}, rt.typname = 'void', {roles},
-    COALESCE(a.naming, '{{}}'), p.oid, p.xmin::text::int8
+    COALESCE(a.naming, '{{}}'), p.oid, p.xmin::text::int8,
+    COALESCE(a.labels, '{{}}'), COALESCE(a.remarks, '{{}}')
 {ROUTINES}
 CROSS JOIN LATERAL (
     SELECT array_agg(COALESCE(p.proargnames[u.i], '') ORDER BY u.i) AS names,
@@ -159,7 +162,9 @@ CROSS JOIN LATERAL (
         array_agg(CASE t.typtype WHEN 'p' THEN '' ELSE pg_catalog.format('%I.%I', tn.nspname, t.typname) END
             ORDER BY u.i) AS casts,
         array_agg({element} ORDER BY u.i) AS oids,
-        array_agg(u.type = ANY (ARRAY(SELECT oid FROM naming)) ORDER BY u.i) AS naming
+        array_agg(u.type = ANY (ARRAY(SELECT oid FROM naming)) ORDER BY u.i) AS naming,
+        array_agg({labels}::text ORDER BY u.i) AS labels,
+        array_agg({remarks} ORDER BY u.i) AS remarks
     FROM unnest(COALESCE(p.proallargtypes, p.proargtypes::oid[])) WITH ORDINALITY AS u(type, i)
     JOIN pg_catalog.pg_type t ON t.oid = u.type
     JOIN pg_catalog.pg_namespace tn ON tn.oid = t.typnamespace
@@ -198,16 +203,22 @@ fn routine(row: &Row) -> Result<Routine> {
     let oids: Vec<Oid> = get(row, 10)?;
     let naming: Vec<bool> = get(row, 15)?;
 
-    let parameter = |name, direction, oid, type_name, optional| {
+    let labels: Vec<Option<String>> = get(row, 18)?;
+    let remarks: Vec<Option<String>> = get(row, 19)?;
+
+    let parameter = |name, direction, oid, type_name| {
         let data_type = types::traits_of(oid, -1).data_type;
-        Parameter { name, direction, data_type, type_name, optional, remarks: None, default: None }
+        let (optional, remarks, default, labels) = (false, None, None, Vec::new());
+        Parameter { name, direction, data_type, type_name, optional, remarks, default, labels }
     };
     let inputs = modes.iter().filter(|mode| matches!(mode.as_str(), "i" | "b" | "v")).count();
     let mut inputs_seen = 0;
     let mut parameters = Vec::with_capacity(names.len() + 1);
     let mut slots = Vec::with_capacity(names.len());
     let arguments = names.into_iter().zip(modes).zip(shown).zip(casts).zip(oids).zip(naming);
-    for (((((name, mode), shown), cast), oid), names_objects) in arguments {
+    for ((((((name, mode), shown), cast), oid), names_objects), (labels, remarks)) in
+        arguments.zip(labels.into_iter().zip(remarks))
+    {
         let direction = direction(&mode);
         let mut optional = false;
         if matches!(direction, Direction::In | Direction::InOut) {
@@ -220,13 +231,15 @@ fn routine(row: &Row) -> Result<Routine> {
             let (variadic, type_) = (mode == "v", slot_type(&shown, cast));
             slots.push(Slot { name: name.clone(), direction, type_, optional, variadic, names_objects });
         }
-        parameters.push(parameter(name, direction, oid, shown, optional || mode == "v"));
+        let labels = labels.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+        let optional = optional || mode == "v";
+        parameters.push(Parameter { optional, remarks, labels, ..parameter(name, direction, oid, shown) });
     }
     let returns_nothing: bool = get(row, 13)?;
     let has_results = parameters.iter().any(|parameter| parameter.direction != Direction::In);
     if !is_procedure && !returns_nothing && !has_results {
         let name = RETURN_VALUE.to_owned();
-        parameters.push(parameter(name, Direction::Return, get(row, 12)?, get(row, 11)?, false));
+        parameters.push(parameter(name, Direction::Return, get(row, 12)?, get(row, 11)?));
     }
     Ok(Routine {
         procedure: Procedure {

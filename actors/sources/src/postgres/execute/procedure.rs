@@ -250,8 +250,11 @@ fn argument_list(
     let given: Vec<(&Slot, Option<&Argument>)> = (routine.slots.iter().zip(places))
         .map(|(slot, place)| (slot, place.and_then(|index| invocation.arguments.get(index))))
         .collect();
-    // After a named argument none can be given by position.
-    let nameless = given.iter().rposition(|(slot, argument)| slot.name.is_empty() && argument.is_some());
+    // After a named argument none can be given by position. A call by names does not find a routine whose list of any
+    // length is left out (PostgreSQL, §38.5.6).
+    let leaves_list_out = given.iter().any(|(slot, argument)| slot.variadic && slot.optional && argument.is_none());
+    let nameless =
+        given.iter().rposition(|(slot, argument)| (slot.name.is_empty() || leaves_list_out) && argument.is_some());
     let mut by_name = false;
     for (index, (slot, argument)) in given.into_iter().enumerate() {
         let may_be_named = nameless.is_none_or(|nameless| index > nameless);

@@ -44,7 +44,7 @@ pub(crate) fn list(
         }
         let found = authorizer.trusting(|| match metadata {
             MetadataKind::Tables => Ok(vec![metadata::table_row(connection, name, table)]),
-            MetadataKind::TableDetails => Ok(vec![metadata::detail_row(name, table)]),
+            MetadataKind::TableDetails => Ok(vec![metadata::detail_row(connection, name, table)]),
             MetadataKind::Columns => {
                 let references = keys::references(connection, &table.name, &tables).unwrap_or_default();
                 Ok(metadata::column_rows(connection, name, table, &references, narrow))

@@ -1,14 +1,16 @@
 //! Tables and columns, with remarks. Which comment belongs to what is decided in `comments`.
 
 use rusqlite::Connection;
+use serde_json::{Map, Value};
 
+use crate::catalog::labels;
 use crate::sqlite::catalog::comments::Remarks;
 use crate::sqlite::catalog::{checks, comments};
 use crate::sqlite::decode::columns::is_row_id;
 use crate::sqlite::decode::types::DeclaredType;
 use crate::sqlite::schema::{SCHEMA, lossy};
 use crate::sqlite::walls::hidden_objects;
-use portico_core::call::MetadataFilter;
+use portico_core::call::{MetadataFilter, MetadataKind};
 use portico_core::pattern::matches;
 use portico_core::reply::{Cell, DataType};
 
@@ -24,6 +26,9 @@ pub(crate) struct Table {
     sql: String,
 }
 
+/// The longest default in bytes that is told.
+const LONGEST_DEFAULT: usize = 40;
+
 /// A column as `table_xinfo` has it.
 struct Described {
     ordinal: i64,
@@ -33,6 +38,8 @@ struct Described {
     key: i64,
     /// 1 hidden, 2 and 3 generated.
     hidden: i64,
+    /// As it is written.
+    default: Option<String>,
 }
 
 /// A row of the tables.
@@ -49,12 +56,28 @@ pub(crate) fn table_row(connection: &Connection, catalog: &str, table: &Table) -
     ]
 }
 
-/// Returns a row of what a digest needs beside the listings. SQLite has no partitions, policies and usage counts.
-pub(crate) fn detail_row(catalog: &str, table: &Table) -> Row {
-    let mut row = vec![text(catalog), text(SCHEMA), text(&table.name)];
-    row.resize(7, Cell::Null);
-    row.push(Cell::Boolean(table.is_plain()));
-    row
+/// Returns a row of what a digest needs beside the listings. SQLite has no partitions, policies and usage counts, and
+/// an error about a check tells its rule.
+pub(crate) fn detail_row(connection: &Connection, catalog: &str, table: &Table) -> Row {
+    let cell = |label: &str| match label {
+        "TABLE_CATALOG" => text(catalog),
+        "TABLE_SCHEMA" => text(SCHEMA),
+        "TABLE_NAME" => text(&table.name),
+        "IS_READABLE" => Cell::Boolean(table.is_plain()),
+        "DEFAULTS" => optional(defaults(connection, &table.name).as_deref()),
+        _ => Cell::Null,
+    };
+    labels(MetadataKind::TableDetails).iter().map(|(label, _)| cell(label)).collect()
+}
+
+/// The defaults of a table's columns, as a JSON object.
+fn defaults(connection: &Connection, table: &str) -> Option<String> {
+    let columns = columns(connection, table).unwrap_or_default();
+    let default = |column: Described| {
+        let default = column.default?;
+        Some((column.name, if default.len() > LONGEST_DEFAULT { Value::Null } else { Value::from(default) }))
+    };
+    serde_json::to_string(&columns.into_iter().filter_map(default).collect::<Map<_, _>>()).ok()
 }
 
 impl Table {
@@ -180,7 +203,8 @@ pub(crate) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<crate
 
 fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Described>> {
     let mut statement = connection.prepare_cached(
-        "SELECT cid, name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid",
+        "SELECT cid, name, type, \"notnull\", pk, hidden, dflt_value FROM pragma_table_xinfo(?1, 'main')
+          WHERE hidden <> 1 ORDER BY cid",
     )?;
     let rows = statement.query_map([table], |row| {
         Ok(Described {
@@ -190,6 +214,7 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Describ
             not_null: row.get(3)?,
             key: row.get(4)?,
             hidden: row.get(5)?,
+            default: row.get(6)?,
         })
     })?;
     rows.collect()

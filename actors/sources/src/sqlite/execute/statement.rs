@@ -9,6 +9,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
+use crate::digest::quoted;
 use crate::sqlite::catalog::metadata;
 use crate::sqlite::connect::open::{OpenDatabase, SessionKind};
 use crate::sqlite::decode::columns::{Described, describe};
@@ -331,7 +332,8 @@ fn suggest(connection: &Connection, authorizer: &Authorizer, failure: Error) -> 
     // Another schema was named.
     let same = names.iter().find(|name| name.eq_ignore_ascii_case(&wrong));
     let near = same.map_or_else(|| near::nearest(&wrong, names.iter().map(String::as_str)), |same| vec![same.as_str()]);
-    failure.with(near::did_you_mean(&near), Error::hint)
+    let near: Vec<_> = near.into_iter().map(quoted).collect();
+    failure.with(near::did_you_mean(&near.iter().map(AsRef::as_ref).collect::<Vec<_>>()), Error::hint)
 }
 
 fn is_forbidden_commit(error: &rusqlite::Error) -> bool {

@@ -16,6 +16,7 @@ fn parameter(name: &str, type_name: &str, data_type: DataType, optional: bool) -
         optional,
         remarks: Some(format!("The {name}.")),
         default: None,
+        labels: Vec::new(),
     }
 }
 

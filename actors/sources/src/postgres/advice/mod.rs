@@ -3,70 +3,14 @@
 //! read. Two hints need English words: `grant` looks for " schema ", " function " and " procedure ", `operator` for
 //! the name `round`.
 
-use crate::statements::foreign::{Foreign, Words};
+mod operators;
+mod other_dialects;
+
+use self::operators::operator;
+use self::other_dialects::{COMMANDS, FUNCTIONS, TYPES, WORDS};
+use crate::statements::foreign::Words;
 use portico_core::error::{Error, Missing};
 use portico_sql::{Class, Dialect, Statement};
-
-/// Functions of other databases, and what PostgreSQL has instead.
-const FUNCTIONS: &[Foreign] = &[
-    ("ADD_MONTHS", "a_date + interval '1 month'"),
-    ("CHARINDEX", "strpos(text, part)"),
-    ("CONVERT", "CAST(value AS type)"),
-    ("CURDATE", "CURRENT_DATE"),
-    ("DATEADD", "a_date + interval '7 days'"),
-    ("DATEDIFF", "date1 - date2, which is the number of days"),
-    ("DATEPART", "extract(year FROM a_date)"),
-    ("DATETIME", "CAST(value AS timestamp)"),
-    ("DATE_FORMAT", "to_char(a_date, 'YYYY-MM-DD')"),
-    ("DAY", "extract(day FROM a_date)"),
-    ("EOMONTH", "(date_trunc('month', a_date) + interval '1 month - 1 day')::date"),
-    ("FROM_UNIXTIME", "to_timestamp(seconds)"),
-    ("GETDATE", "now()"),
-    ("GROUP_CONCAT", "string_agg(value, ', ')"),
-    ("HOUR", "extract(hour FROM a_time)"),
-    ("IF", "CASE WHEN condition THEN a ELSE b END"),
-    ("IFNULL", "COALESCE(a, b)"),
-    ("IIF", "CASE WHEN condition THEN a ELSE b END"),
-    ("INSTR", "strpos(text, part)"),
-    ("ISNULL", "COALESCE(a, b)"),
-    ("JSON_EXTRACT", "a_column ->> 'key'"),
-    ("JULIANDAY", "extract(julian FROM a_date)"),
-    ("LAST_DAY", "(date_trunc('month', a_date) + interval '1 month - 1 day')::date"),
-    ("LEN", "length(text)"),
-    ("LISTAGG", "string_agg(value, ', ')"),
-    ("MONTH", "extract(month FROM a_date)"),
-    ("NEWID", "gen_random_uuid()"),
-    ("NVL", "COALESCE(a, b)"),
-    ("RAND", "random()"),
-    ("STRFTIME", "to_char(a_date, 'YYYY-MM')"),
-    ("STR_TO_DATE", "to_date(text, 'YYYY-MM-DD')"),
-    ("SUBSTRING_INDEX", "split_part(text, ',', 1)"),
-    ("SYSDATE", "now()"),
-    ("TOTAL", "sum(value)"),
-    ("UNIX_TIMESTAMP", "extract(epoch FROM a_time)"),
-    ("YEAR", "extract(year FROM a_date)"),
-];
-/// Words of other databases that are not functions.
-const WORDS: &[Foreign] = &[
-    ("==", "="),
-    ("AUTO_INCREMENT", "GENERATED ALWAYS AS IDENTITY"),
-    ("AUTOINCREMENT", "GENERATED ALWAYS AS IDENTITY"),
-    ("DIV", "/"),
-    ("GLOB", "LIKE, or ~ for a regular expression"),
-    ("REGEXP", "~"),
-    ("RLIKE", "~"),
-];
-
-/// Commands of other programs.
-const COMMANDS: &[Foreign] = &[
-    ("DESC", DESCRIBING),
-    ("DESCRIBE", DESCRIBING),
-    ("PRAGMA", DESCRIBING),
-    ("SHOW", "SELECT table_schema, table_name FROM information_schema.tables lists tables"),
-    ("USE", "write schema.table, or give defaultSchema"),
-];
-const DESCRIBING: &str =
-    "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '…' lists columns";
 
 /// How dates are written, whatever `DateStyle` is.
 const DATES: &str = "a date as 'YYYY-MM-DD', a moment as 'YYYY-MM-DD HH:MM:SS'";
@@ -114,9 +58,32 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
                 None => failure,
             },
         },
-        "42601" => failure.with(syntax(&words()), Error::hint),
+        "42601" => match syntax(&words()) {
+            Some(hint) => failure.hint(hint),
+            // A reserved word, or a name with a blank in it.
+            None => match quoted(&failure.message).map(str::to_owned) {
+                Some(word) => failure.missing(Missing::Quotes(word)),
+                None => failure,
+            },
+        },
+        "42704" if routine == Some("typenameType") => match quoted(&failure.message).map(str::to_owned) {
+            Some(name) => match TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+                Some((_, instead)) => failure.hint(format!("the type is called {instead} here")),
+                None => failure.missing(Missing::Type(name)),
+            },
+            None => failure,
+        },
+        "42P10" if routine == Some("infer_arbiter_indexes") => failure.missing(Missing::UniqueKey),
+        // What the server says of it leads to a number that the sequence gives again.
+        "428C9" => match quoted(&failure.message).map(str::to_owned) {
+            Some(column) => failure.hint(format!("leave {column} out: the database makes its value")),
+            None => failure,
+        },
         "42803" if routine == Some("check_agg_arguments") => {
             failure.hint("aggregate what a subquery has aggregated: SELECT max(n) FROM (SELECT count(*) AS n …) AS q")
+        }
+        "42803" if routine == Some("check_agg_arguments_walker") => {
+            failure.hint("aggregate what a subquery has numbered: SELECT sum(n) FROM (SELECT row_number() OVER (…) AS n …) AS q")
         }
         "42803" => match quoted(&failure.message).map(str::to_owned) {
             Some(column) => failure.hint(format!("add {column} to GROUP BY, or aggregate it: max({column})")),
@@ -134,9 +101,16 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
             failure.hint(format!("write {DATES}; to_date(text, 'DD/MM/YYYY') reads another form"))
         }
         "22012" => failure.hint("a / NULLIF(b, 0) is NULL where b is 0"),
+        "21000" if matches!(routine, Some("ExecOnConflictUpdate" | "ExecMergeMatched")) => {
+            failure.hint("two of the new rows have one key: keep one of them, as SELECT DISTINCT ON (key) does")
+        }
         "21000" => failure.hint("use IN in the place of =, or LIMIT 1 in the subquery"),
         "42501" if failure.message.starts_with("must be ") => {
             failure.hint("the role of this connection needs to own the object: an administrator of the database does it")
+        }
+        // A policy of row level security.
+        "42501" if routine == Some("ExecWithCheckOptions") => {
+            failure.hint("the table takes rows that its policies allow, and no others: give other values")
         }
         "42501" if failure.get_hint().is_none() => {
             let right = grant(&failure.message, statement.class);
@@ -147,8 +121,9 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
             None => failure,
         },
         "23505" => match failure.get_detail().and_then(key).map(str::to_owned) {
-            Some(key) => failure
+            Some(key) if statement.class == Class::Insert => failure
                 .hint(format!("use another value, or ON CONFLICT ({key}) DO UPDATE SET …, or ON CONFLICT DO NOTHING")),
+            Some(key) => failure.hint(format!("another row has this value of {key}: use another one")),
             None => failure,
         },
         _ => failure,
@@ -172,6 +147,11 @@ pub(crate) fn unreadable(failure: Error, routine: Option<&str>) -> Error {
         Some(routine) if routine == "array_in" || routine.starts_with("ReadArray") => {
             failure.hint("an array is written '{a,b}'; value = ANY(an_array) asks for one of its elements")
         }
+        Some("record_in") => {
+            failure.hint("a value of a composite type is written ROW(a, b), with all its fields in their order")
+        }
+        Some("json_errsave_error" | "report_parse_error" | "report_invalid_token") => failure
+            .hint("a text in JSON has double quotes of its own: '\"dark\"'; to_jsonb(value::text) makes it of a text"),
         _ => failure.hint(
             "a value of that type is expected here: a number without quotes or other signs, true or false, JSON, a \
              UUID",
@@ -201,9 +181,13 @@ fn quoted(message: &str) -> Option<&str> {
 
 /// Returns a hint with the missing privilege: the object is the last word of the message.
 fn grant(message: &str, class: Class) -> String {
-    let object = message.rsplit(' ').next().unwrap_or_default();
+    // A name may have blanks in it, which only English words tell from what stands before.
+    let named = [" table ", " view ", " sequence "].into_iter().find_map(|kind| message.split_once(kind));
+    let object = named.map_or_else(|| message.rsplit(' ').next().unwrap_or_default(), |(_, name)| name);
+    let object = crate::digest::quoted(object);
     if message.contains(" schema ") {
-        return format!("USAGE ON SCHEMA {object}");
+        let right = if class == Class::Ddl { "CREATE" } else { "USAGE" };
+        return format!("{right} ON SCHEMA {object}");
     }
     let right = match class {
         Class::Insert => "INSERT",
@@ -221,66 +205,7 @@ fn grant(message: &str, class: Class) -> String {
 fn key(detail: &str) -> Option<&str> {
     let (columns, _) = detail.split_once(")=(")?;
     // Expressions have brackets of their own, and names in quotes may have anything.
-    columns.split_once('(').map(|(_, columns)| columns).filter(|columns| !columns.contains(['(', ')', '"']))
-}
-
-/// Returns a hint for types without an operator or function: `text + integer`, `round(double precision, integer)`.
-fn operator(message: &str) -> Option<String> {
-    if let Some((_, types)) = message.split_once(": ") {
-        let pieces: Vec<&str> = types.split(' ').collect();
-        let at = pieces.iter().position(|piece| piece.chars().all(|c| "+-*/<>=~!@#%^&|`?".contains(c)))?;
-        let (left, right) = (pieces.get(..at)?.join(" "), pieces.get(at + 1..)?.join(" "));
-        return beside(&left, pieces.get(at)?, &right);
-    }
-    let call = message.split(' ').find(|word| word.contains('('))?;
-    if call.starts_with("round(") {
-        return Some("round(value::numeric, 2) takes a number of digits".to_owned());
-    }
-    None
-}
-
-/// Returns a hint for an operator `sign` that does not exist for these types.
-fn beside(left: &str, sign: &str, right: &str) -> Option<String> {
-    let is_text = |of: &str| matches!(of, "text" | "character varying" | "character" | "unknown" | "name");
-    let is_json = |of: &str| matches!(of, "json" | "jsonb");
-    let is_day = |of: &str| of == "date" || of.starts_with("timestamp");
-    let is_number =
-        |of: &str| matches!(of, "smallint" | "integer" | "bigint" | "numeric" | "real" | "double precision");
-    Some(match sign {
-        "+" if is_text(left) || is_text(right) => "texts are joined by ||: a || b".to_owned(),
-        "||" => "|| joins texts, arrays and JSON: write value::text || …".to_owned(),
-        "==" => "one = compares".to_owned(),
-        "~~" | "!~~" | "~~*" | "!~~*" if is_text(left) => {
-            format!(
-                "LIKE takes a text as its pattern, and this is {right}: write it in single quotes, or pattern::text"
-            )
-        }
-        "~~" | "!~~" | "~~*" | "!~~*" => {
-            format!("LIKE takes a text, and the value is {left}: write value::text LIKE …")
-        }
-        "=" | "<>" if left == "boolean" || right == "boolean" => {
-            "compare a boolean with true or false, or use it as it is".to_owned()
-        }
-        _ if is_json(left) && is_number(right) => {
-            format!("->> takes a member out of JSON as a text, which can be cast: (value ->> 'key')::{right}")
-        }
-        _ if is_day(left) && is_number(right) => {
-            "a date stands in single quotes: '2026-01-31'; days are added as numbers: a_date - value::integer"
-                .to_owned()
-        }
-        _ if is_day(left) && right == "interval" => {
-            "a text beside an interval is read as one: cast it, as in value::date + interval '1 day'".to_owned()
-        }
-        _ if sign.starts_with("->") && is_text(left) => {
-            format!("the left side of {sign} is {left}: write value::jsonb")
-        }
-        _ if sign.starts_with("->") && !is_json(left) => {
-            format!("the left side of {sign} is {left}, and no JSON: a part of a row is (column).part")
-        }
-        // It is unclear which of the two types has to change.
-        _ if left.is_empty() || left == right => return None,
-        _ => format!("the left side of {sign} is {left}, the right side {right}: cast one, as in value::{left}"),
-    })
+    columns.split_once('(').map(|(_, columns)| columns).filter(|columns| !columns.contains(['(', ')']))
 }
 
 /// Returns a hint for a statement that cannot be parsed.

@@ -1,0 +1,86 @@
+//! Looks up what a refused statement has to observe: the rule of a check, unique keys, types, and names that need their
+//! quotes.
+
+use super::nearby::{Nearby, QUOTES, offered};
+use portico_core::call::{MetadataFilter, MetadataKind};
+use portico_core::error::Result;
+use portico_core::near;
+use portico_sources::catalog;
+use portico_sources::digest::{Check, quoted};
+use portico_sql::{Kind, Token, listed_relations, tokens};
+
+/// Words next to the one that a syntax error is about: it may stand behind the name that is wrong.
+const BESIDE: usize = 2;
+
+impl Nearby {
+    /// The rule of a check of a table that the caller sees.
+    pub(super) async fn rule(&self, schema: String, table: String, check: &str) -> Result<Option<String>> {
+        let narrow = MetadataFilter { schema: Some(schema), table: Some(table), ..MetadataFilter::default() };
+        let checks = self.details(narrow, "CHECKS").await?;
+        let mut checks = checks.iter().flat_map(|json| Check::read(Some(json)));
+        Ok(checks.find(|known| known.name == check).map(|known| format!("the rule is {}", known.rule)))
+    }
+
+    /// The unique keys of the table that the statement inserts into.
+    pub(super) async fn unique_keys(&self) -> Result<Option<String>> {
+        let Some(relation) = listed_relations(&self.text, self.dialect).into_iter().next() else { return Ok(None) };
+        let narrow =
+            MetadataFilter { schema: relation.schema, table: Some(relation.name), ..MetadataFilter::default() };
+        let keys = self.details(narrow, "UNIQUE_KEYS").await?;
+        let mut keys: Vec<String> =
+            keys.iter().flat_map(|json| serde_json::from_str::<Vec<String>>(json).unwrap_or_default()).collect();
+        keys.push("the primary key".to_owned());
+        Ok(Some(format!("ON CONFLICT takes a unique key with its whole WHERE: {}", keys.join(", "))))
+    }
+
+    /// Types of columns that the caller sees, called like `name`.
+    pub(super) async fn types(&self, name: &str) -> Result<Option<String>> {
+        let last = |name: &str| name.rsplit('.').next().unwrap_or(name).trim_matches('"').to_owned();
+        let columns = self.columns(MetadataFilter::default()).await?;
+        let mut known: Vec<&str> = columns.iter().map(|column| column.type_name.trim_end_matches("[]")).collect();
+        known.sort_unstable();
+        known.dedup();
+        let bare: Vec<String> = known.iter().map(|name| last(name)).collect();
+        let near = near::nearest(&last(name), bare.iter().map(String::as_str));
+        let near = near.iter().flat_map(|near| known.iter().filter(|known| last(known) == **near));
+        Ok(offered(&near.map(|name| (*name).to_owned()).collect::<Vec<_>>()))
+    }
+
+    /// The name around `word` that stands there without its quotes; `position` counts characters from 1.
+    pub(super) async fn unquoted(&self, word: &str, position: Option<usize>) -> Result<Option<String>> {
+        let words: Vec<Token> =
+            tokens(&self.text, self.dialect).into_iter().filter(|it| it.kind != Kind::Blank).collect();
+        let byte = position.and_then(|position| self.text.char_indices().nth(position.checked_sub(1)?));
+        let is_it = |token: &Token| match byte {
+            Some((byte, _)) => token.range().contains(&byte),
+            None => token.text(&self.text) == word,
+        };
+        let Some(at) = words.iter().position(is_it) else { return Ok(None) };
+        let around = words.get(at.saturating_sub(BESIDE)..words.len().min(at + BESIDE + 1)).unwrap_or_default();
+        // A single word, or two or three with a blank between them.
+        let written = (1..=3).rev().flat_map(|length| around.windows(length)).filter_map(|window| {
+            let is_word = |token: &Token| matches!(token.kind, Kind::Word | Kind::Number);
+            let (first, last) = (window.first()?, window.last()?);
+            window.iter().all(is_word).then(|| self.text.get(first.start..last.end))?
+        });
+        let written: Vec<&str> =
+            written.filter(|name| quoted(name) != *name || name.chars().any(char::is_uppercase)).collect();
+        if written.is_empty() {
+            return Ok(None);
+        }
+        let columns = self.columns(MetadataFilter::default()).await?;
+        let tables = self.list(MetadataKind::Tables, MetadataFilter::default()).await?;
+        let place = catalog::place(MetadataKind::Tables, "TABLE_NAME");
+        let tables = tables.iter().filter_map(|row| row.get(place)?.as_deref());
+        let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).chain(tables).collect();
+        let found = written.iter().find_map(|name| known.iter().find(|known| known.eq_ignore_ascii_case(name)));
+        Ok(found.map(|name| format!("write the name {name} as {}.{QUOTES}", quoted(name))))
+    }
+
+    /// The texts of a detail of tables.
+    async fn details(&self, narrow: MetadataFilter, label: &str) -> Result<Vec<String>> {
+        let rows = self.list(MetadataKind::TableDetails, narrow).await?;
+        let place = catalog::place(MetadataKind::TableDetails, label);
+        Ok(rows.into_iter().filter_map(|row| row.into_iter().nth(place)?).collect())
+    }
+}
