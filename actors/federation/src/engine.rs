@@ -40,6 +40,7 @@ use crate::run::deferred_start::BEGIN_WHEN_READ;
 use crate::run::joins::binding::BindKeys;
 use crate::run::joins::yielding::YieldInJoins;
 use crate::run::results::{self, Rows};
+use crate::run::skipping::SORT_ON_ONE_SIDE;
 use crate::run::unordered::FORGET_PROPERTIES;
 use crate::run::windows::COUNT_ROWS_OF_WINDOWS;
 use crate::statement::{Deadline, Statement, timed_out};
@@ -284,12 +285,15 @@ fn base(batch_size: usize) -> SessionState {
     // Ours are gathered by `run/joins/collecting`: the engine keeps each key of each row, and keys of several columns as rows.
     options.optimizer.enable_join_dynamic_filter_pushdown = false;
     options.optimizer.enable_topk_dynamic_filter_pushdown = false;
+    // It makes room for as many groups as a limit lets through, whatever there are, and counts it nowhere.
+    options.optimizer.enable_topk_aggregation = false;
     options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     let mut analyzer = Analyzer::new().rules;
     analyzer.insert(0, Arc::new(AsPostgresql));
     analyzer.push(Arc::new(OuterTypes));
     let mut before = PhysicalOptimizer::new().rules;
     before.insert(0, Arc::new(FORGET_PROPERTIES));
+    before.insert(0, Arc::new(SORT_ON_ONE_SIDE));
     let mut builder = SessionStateBuilder::new().with_default_features();
     allowed::register(&mut builder);
     builder

@@ -11,6 +11,7 @@ use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, TableScan, TableScanBuilder};
 
 use crate::external_error::external;
+use crate::plan::columns::labels;
 use crate::tables::table::Table;
 use portico_core::error::Error;
 
@@ -40,6 +41,10 @@ fn cut(plan: &LogicalPlan) -> Result<Vec<bool>> {
     };
     for expr in plan.expressions() {
         expr.apply(|expr| match expr {
+            // A number becomes a float by way of its text.
+            Expr::Cast(outer) if *outer.field.data_type() != ArrowType::Utf8 && is_text(&outer.expr) => {
+                Ok(TreeNodeRecursion::Jump)
+            }
             Expr::Cast(cast) if *cast.field.data_type() == ArrowType::Utf8 && is_cut(&cast.expr) => {
                 Err(not_as_text(&cast.expr))
             }
@@ -85,6 +90,10 @@ fn cut(plan: &LogicalPlan) -> Result<Vec<bool>> {
     })
 }
 
+fn is_text(expr: &Expr) -> bool {
+    matches!(expr, Expr::Cast(cast) if *cast.field.data_type() == ArrowType::Utf8 && is_column(&cast.expr))
+}
+
 fn unnamed(expr: &Expr) -> &Expr {
     match expr {
         Expr::Alias(alias) => unnamed(&alias.expr),
@@ -94,13 +103,13 @@ fn unnamed(expr: &Expr) -> &Expr {
 
 fn not_as_text(expr: &Expr) -> DataFusionError {
     let name = match unnamed(expr) {
-        Expr::Column(column) => column.name.as_str(),
+        Expr::Column(column) => labels::shown(&column.name),
         _ => "a number",
     };
     external(
         Error::invalid(format!(
-            "query: {name} is a numeric without precision, which is not told as a text over several connections where the \
-             statement compares it or computes with it too"
+            "query: {name} is a numeric without precision: over several connections its text is known only in a statement \
+             that does nothing else with it"
         ))
         .hint(format!("say how many digits: round({name}, 2)::text")),
     )

@@ -8,7 +8,7 @@ use futures_util::{Stream, StreamExt, stream};
 
 use portico_arrow::Values;
 use portico_core::error::{Error, Kind, Result};
-use portico_core::reply::{Batch, Cell, Part, Results};
+use portico_core::reply::{Batch, Part, Results};
 
 /// Octets of one batch, give or take a row.
 const BATCH_OCTETS: usize = 256 * 1024;
@@ -16,17 +16,6 @@ const BATCH_OCTETS: usize = 256 * 1024;
 /// A value such as an infinite date. A cast is no remedy: the engine would cast what it has already.
 fn no_form(error: Error) -> Error {
     error.hint("a statement of that connection alone reads it; here a view of that connection can make text of it")
-}
-
-/// A number in a column without a type, whose other values are texts.
-fn number(text: &mut Vec<u8>, cell: &Cell<'_>) -> Option<()> {
-    let number = match cell {
-        Cell::Integer(number) => number.to_string(),
-        Cell::Double(number) => serde_json::Number::from_f64(*number)?.to_string(),
-        _ => return None,
-    };
-    text.extend(number.into_bytes());
-    Some(())
 }
 
 /// The rows as batches of the columns of `schema`, of `most` rows each. The statement calls the columns by `names`.
@@ -37,7 +26,7 @@ pub(super) fn batches(
     most: usize,
 ) -> impl Stream<Item = Result<RecordBatch>> + Send + use<> {
     let values = schema.fields().iter().zip(names);
-    let values = values.map(|(field, name)| Values::new(field.data_type(), name, Some(number))).collect();
+    let values = values.map(|(field, name)| Values::new(field.data_type(), name, None)).collect();
     let gathering = Gathering { results, schema, values, most, rows: 0, octets: 0, pending: None, ended: false };
     stream::try_unfold(gathering, async |mut gathering| Ok(gathering.next().await?.map(|batch| (batch, gathering))))
 }

@@ -8,6 +8,7 @@ pub(crate) mod joins;
 pub(crate) mod leaf;
 pub(crate) mod results;
 pub(crate) mod shared;
+pub(crate) mod skipping;
 mod unary_node;
 pub(crate) mod unordered;
 pub(crate) mod windows;

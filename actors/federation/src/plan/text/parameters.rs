@@ -25,10 +25,11 @@ fn value(argument: &Argument) -> Result<ScalarValue> {
         Value::String(text) => Ok(ScalarValue::Utf8(Some(text))),
         Value::Number(_) => number(argument.value.get().trim())
             .ok_or_else(|| wrong("the number has more than 38 digits").hint("give it as text and cast it")),
-        Value::Array(_) | Value::Object(_) => {
-            Err(wrong("a statement over several connections takes no arrays and no objects")
-                .hint("give a text, a number, a truth value or null"))
+        Value::Array(_) => {
+            Err(wrong("a statement over several connections takes no arrays").hint("name each value: IN (@a, @b)"))
         }
+        Value::Object(_) => Err(wrong("a statement over several connections takes no objects")
+            .hint("give a text, a number, a truth value or null")),
     }
 }
 

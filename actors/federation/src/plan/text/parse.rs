@@ -201,10 +201,13 @@ fn cut_to_length(statement: &mut ast::Statement) {
         if let ast::Expr::TypedString(ast::TypedString { data_type, value, .. }) = expr
             && length(data_type).is_some()
         {
+            let text = Box::new(ast::Expr::Value(value.clone()));
             // In front of a text, CHAR without a length stands for any (PostgreSQL, §4.1.2.7: its `bpchar`).
-            let is_any = matches!(data_type, ast::DataType::Char(None) | ast::DataType::Character(None));
-            let of = if is_any { ast::DataType::Text } else { data_type.clone() };
-            *expr = cast_to(ast::Expr::Value(value.clone()), of);
+            *expr = if matches!(data_type, ast::DataType::Char(None) | ast::DataType::Character(None)) {
+                without_trailing_blanks(text)
+            } else {
+                cast_to(*text, data_type.clone())
+            };
         }
         if let ast::Expr::Cast { data_type, .. } = expr
             && let Some((length, is_padded)) = length(data_type)
@@ -215,16 +218,16 @@ fn cut_to_length(statement: &mut ast::Statement) {
             let (substring_from, substring_for) = (Some(number(1)), Some(number(length)));
             let cut =
                 ast::Expr::Substring { expr: text, substring_from, substring_for, special: true, shorthand: false };
-            *expr = if is_padded {
-                // Trailing blanks of such a text are insignificant.
-                let trim_where = Some(ast::TrimWhereField::Trailing);
-                ast::Expr::Trim { trim_where, trim_what: None, expr: Box::new(cut), trim_characters: None }
-            } else {
-                cut
-            };
+            *expr = if is_padded { without_trailing_blanks(Box::new(cut)) } else { cut };
         }
         ControlFlow::<()>::Continue(())
     });
+}
+
+/// A text of a type that is filled up with blanks, where they are insignificant.
+fn without_trailing_blanks(expr: Box<ast::Expr>) -> ast::Expr {
+    let trim_where = Some(ast::TrimWhereField::Trailing);
+    ast::Expr::Trim { trim_where, trim_what: None, expr, trim_characters: None }
 }
 
 /// How many characters a text of this type has at most, and whether it is filled up with blanks to so many.
