@@ -8,6 +8,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::call::{Limits, MetadataKind};
 use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Result};
+use portico_actors::pattern::literal;
 use portico_actors::principal::Principal;
 use portico_actors::reply::Results;
 use schemars::JsonSchema;
@@ -58,6 +59,14 @@ pub(in crate::http) fn filters_of(metadata: MetadataKind) -> Vec<(&'static str, 
         MetadataKind::Procedures => vec![catalog, schema, procedure],
         MetadataKind::ProcedureParameters => vec![catalog, schema, procedure, ("paramName", "parameter")],
     }
+}
+
+/// Whether rows are asked for of one table by its name (JDBC's `DatabaseMetaData`); else its name may be a pattern.
+const fn is_of_one_table(metadata: MetadataKind) -> bool {
+    matches!(
+        metadata,
+        MetadataKind::PrimaryKeys | MetadataKind::ImportedKeys | MetadataKind::ExportedKeys | MetadataKind::Indexes
+    )
 }
 
 /// The paths of metadata, within `/api`.
@@ -191,7 +200,11 @@ async fn begin(
     let filters = filters_of(metadata).into_iter().map(|(name, _)| name);
     let known: Vec<&str> = filters.chain(["timeout"]).chain(parameters::SHAPE).collect();
     let (mut fields, workspace) = parameters::read(request.query_string(), &known)?;
-    let narrow = narrow(metadata, &mut fields)?;
+    let mut narrow = narrow(metadata, &mut fields)?;
+    if is_of_one_table(metadata) {
+        // A `_` alone makes no pattern of it: the keys of two tables would be taken for one.
+        narrow.table = narrow.table.map(|table| if table.contains(['%', '\\']) { table } else { literal(&table) });
+    }
     let limits = Limits { timeout: timeout(&mut fields)?, rows: None };
     // How rows are written is read where that is done.
     for name in parameters::SHAPE {

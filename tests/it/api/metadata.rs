@@ -172,6 +172,9 @@ async fn keys_are_described(app: &TestApp, schema: &str) {
         cells(app, &path, &["TABLE_NAME", "COLUMN_NAME", "KEY_SEQ"]).await,
         json!([["region", "country", 1], ["region", "code", 2]])
     );
+    let names = |name: &str| format!("/api/primaryKeys?schemaName={schema}&tableName={name}");
+    assert_eq!(cells(app, &names("reg_on"), &["TABLE_NAME"]).await, json!([]), "a name with _ is a name");
+    assert_eq!(cells(app, &names("reg_o%25"), &["TABLE_NAME"]).await, json!([["region"], ["region"]]));
     let labels =
         ["PKTABLE_NAME", "PKCOLUMN_NAME", "FKTABLE_NAME", "FKCOLUMN_NAME", "KEY_SEQ", "UPDATE_RULE", "DELETE_RULE"];
     let to_region = json!([
