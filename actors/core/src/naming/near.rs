@@ -13,14 +13,33 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
         .filter_map(|name| {
             let candidate = start(name).to_lowercase();
             let likeness = strsim::jaro_winkler(&sought, &candidate);
-            let contained = sought.len() >= 3
-                && (candidate.contains(&sought) || (candidate.len() >= 3 && sought.contains(&candidate)));
+            if has_words(&candidate, &sought) {
+                return Some((likeness.max(AS_WORDS), name));
+            }
+            let contained = (sought.len() >= 3 && 2 * sought.len() >= candidate.len() && candidate.contains(&sought))
+                || (candidate.len() >= 3 && sought.contains(&candidate));
             (likeness > 0.8 || contained).then_some((likeness, name))
         })
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     scored.dedup_by(|a, b| a.1 == b.1);
     scored.into_iter().take(OFFERED).map(|(_, name)| name).collect()
+}
+
+/// How near a name is that contains what was sought as words of its own.
+const AS_WORDS: f64 = 0.95;
+
+/// Whether `name` contains `sought`, in the singular or not, between its beginning, its end, and what separates words.
+fn has_words(name: &str, sought: &str) -> bool {
+    let singular = sought.strip_suffix('s').unwrap_or(sought);
+    [sought, singular].into_iter().filter(|words| words.len() >= 4).any(|words| {
+        name.match_indices(words).any(|(at, _)| {
+            let is_edge = |beside: Option<char>| beside.is_none_or(|beside| !beside.is_alphanumeric());
+            let (before, behind) = name.split_at(at);
+            let behind = behind.get(words.len()..).unwrap_or_default();
+            is_edge(before.chars().next_back()) && is_edge(behind.chars().next())
+        })
+    })
 }
 
 /// Returns the qualified names most similar to one that was not found, the nearest first: first those with `name`
@@ -98,6 +117,10 @@ mod tests {
         assert_eq!(nearest("orders", names), ["order_lines"], "it was not found by that name");
         assert_eq!(nearest("Orders", names), ["orders", "order_lines"], "quoted, it is another name");
         assert_eq!(nearest("zzz", names), [] as [&str; 0]);
+        let others = ["sales_set_status", "erp_sales_stats", "Do It Now", "tbl_2024_invoice", "voice"];
+        assert_eq!(nearest("sales_stats", others).first(), Some(&"erp_sales_stats"));
+        assert_eq!(nearest("invoices", others).first(), Some(&"tbl_2024_invoice"));
+        assert_eq!(nearest("now", others), [] as [&str; 0]);
         assert_eq!(did_you_mean(&nearest("paymets", names)).as_deref(), Some("did you mean payments?"));
         assert_eq!(did_you_mean(&[]), None);
     }
