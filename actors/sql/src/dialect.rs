@@ -28,6 +28,8 @@ pub struct Dialect {
     pub bracket_names: bool,
     /// Operators may end in `@`.
     pub at_operators: bool,
+    /// `user` without quotes is the session's role.
+    pub user_is_role: bool,
     /// A string may stand for a name, and a name in double quotes for a string.
     pub mixes_quotes: bool,
     /// PRAGMA, ATTACH and DETACH exist, and EXPLAIN runs nothing.
@@ -56,6 +58,7 @@ impl Dialect {
         wide_blanks: false,
         bracket_names: false,
         at_operators: true,
+        user_is_role: true,
         mixes_quotes: false,
         pragmas: false,
         replaces: false,
@@ -77,6 +80,7 @@ impl Dialect {
         wide_blanks: true,
         bracket_names: true,
         at_operators: false,
+        user_is_role: false,
         mixes_quotes: true,
         pragmas: true,
         replaces: true,

@@ -39,6 +39,7 @@ pub use self::scans::plain::is_plain_name;
 pub use self::scans::procedure::procedure_name;
 pub use self::scans::redact::{Redact, redacted};
 pub use self::scans::repeated::{ParameterPlace, parameter_places};
+pub use self::scans::session_user::names_session_user;
 pub use self::scans::statement_form::{StatementForm, statement_form};
 pub use self::scans::temporary::makes_temporary;
 pub use self::statement::{Addressed, Statement, addressed, catalogs, statements, statements_over_connections};

@@ -66,10 +66,16 @@ fn ends_target(text: &str, at: usize) -> bool {
     rest.is_empty() || rest.starts_with([',', ')', ';']) || among(AFTER_LABEL, rest.get(..word).unwrap_or_default())
 }
 
-/// Puts every `[x]` into the double quotes of the standard.
+/// Puts every `[x]` and `` `x` `` into the double quotes of the standard.
 pub(crate) fn requote(text: &str, words: &[Token], edits: &mut Vec<Edit>) {
+    let is_foreign = |token: &&Token| {
+        let name = token.text(text);
+        // What is open to the end is for the source to refuse.
+        token.kind == Kind::Name
+            && (name.starts_with('[') || (name.len() > 2 && name.starts_with('`') && name.ends_with('`')))
+    };
     let mut last = None;
-    for token in words.iter().filter(|token| token.kind == Kind::Name && token.text(text).starts_with('[')) {
+    for token in words.iter().filter(is_foreign) {
         let quoted = identifier(token.text(text)).replace('"', "\"\"");
         // Next to another quote, or to the `&` of U&, it would be read together with that.
         let byte = |at: Option<usize>| at.and_then(|at| text.as_bytes().get(at)).copied();

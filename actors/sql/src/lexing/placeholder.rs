@@ -68,8 +68,12 @@ pub(crate) fn number(
     let mut names: Vec<String> = Vec::new();
     let mut numbers = std::collections::HashMap::new();
     let mut native = None;
+    // The body of a routine has its own arguments.
+    let defines =
+        tokens.iter().find(|token| token.kind != Kind::Blank).is_some_and(|first| first.is_word(text, "CREATE"));
     for token in tokens {
         match token.kind {
+            Kind::Placeholder if defines && token.text(text).starts_with('$') => {}
             Kind::Parameter => native = native.or(Some(*token)),
             Kind::Placeholder => {
                 *marks += usize::from(token.end == token.start + 1);

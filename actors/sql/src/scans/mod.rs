@@ -6,5 +6,6 @@ pub(crate) mod plain;
 pub(crate) mod procedure;
 pub(crate) mod redact;
 pub(crate) mod repeated;
+pub(crate) mod session_user;
 pub(crate) mod statement_form;
 pub(crate) mod temporary;

@@ -6,6 +6,8 @@ use super::*;
 fn names_in_brackets_get_the_quotes_of_the_standard() {
     for (text, expected) in [
         ("select [a] from [t]", "select \"a\" from \"t\""),
+        ("select `a b`, t.`c``\"d` from `t`", "select \"a b\", t.\"c`\"\"d\" from \"t\""),
+        ("select `a``b`[1]", "select \"a`b\"[1]"),
         ("select[a],[b]from[t]", "select\"a\",\"b\"from\"t\""),
         (
             "select [Order Details].[Unit Price] from [Order Details]",

@@ -92,6 +92,11 @@ fn what_other_drivers_write_is_ours_where_a_value_is_given() {
         ("select x[1:a], x[a:b], y::a, ':a', \":a\"", "select x[1:a], x[a:b], y::a, ':a', \":a\"", names(&[])),
         ("select $a$ :a $a$, :c, a::text", "select $a$ :a $a$, :c, a::text", names(&[])),
         ("select f(a := 1, x => :b)", "select f(a := 1, x => $1)", names(&["b"])),
+        (
+            "create function f(int, int) returns int return $2 - $1",
+            "create function f(int, int) returns int return $2 - $1",
+            names(&[]),
+        ),
         ("select * from t where a = :a;", "select * from t where a = $1", names(&["a"])),
     ] {
         let statement = read(text, Dialect::POSTGRESQL).unwrap().remove(0);
