@@ -125,17 +125,19 @@ pub enum Missing {
     Ambiguous(String),
     /// A function, with its schema if the statement names one.
     Routine(String),
-    /// A label of an enumeration.
+    /// A label of an enumeration, or a field of a composite type.
     Label {
-        /// The enumeration's type.
+        /// The type.
         of: String,
-        /// The label that was given.
+        /// What was given.
         given: String,
     },
     /// A type.
     Type(String),
     /// A word in the place of a name that needs quotes.
     Quotes(String),
+    /// The columns of a table that may be read, where not all of it may.
+    Readable(String),
     /// A unique key for ON CONFLICT.
     UniqueKey,
     /// The rule of a check that is violated.
@@ -160,6 +162,7 @@ impl Missing {
             Self::Label { of, given } => Self::Label { of: rename(of), given: rename(given) },
             Self::Type(name) => Self::Type(rename(name)),
             Self::Quotes(word) => Self::Quotes(rename(word)),
+            Self::Readable(table) => Self::Readable(rename(table)),
             Self::UniqueKey => Self::UniqueKey,
             Self::Rule { schema, table, check } => {
                 Self::Rule { schema: rename(schema), table: rename(table), check: rename(check) }

@@ -189,7 +189,10 @@ fn value(value: &Value) -> String {
 
 /// A field of a composite type.
 fn field((name, type_): (&String, &Value)) -> String {
-    format!("{} {}", quoted(name), type_name(type_.as_str().unwrap_or_default(), 0, 0, 0))
+    match type_.as_str() {
+        Some(type_) => format!("{} {}", quoted(name), type_name(type_, 0, 0, 0)),
+        None => quoted(name).into_owned(),
+    }
 }
 
 /// All rows of a small table.

@@ -53,7 +53,6 @@ const FUNCTIONS: &[Foreign] = &[
 /// Words of other databases that are not functions.
 const WORDS: &[Foreign] = &[
     ("::", "CAST(value AS type)"),
-    ("FETCH", "LIMIT n"),
     ("ILIKE", "LIKE, which does not tell small letters from capitals"),
     ("INTERVAL", "date(a_date, '+7 days')"),
     ("LATERAL", "a subquery in the SELECT list"),
@@ -106,7 +105,8 @@ pub(crate) fn advise(failure: Error, statement: &Statement) -> Error {
         },
         "42883" | "42601" if failure.get_hint().is_none() => {
             let words = words();
-            match words.top().or_else(|| words.word(WORDS)).or_else(|| words.function(FUNCTIONS)) {
+            let hint = words.top().or_else(|| words.word(WORDS)).or_else(|| words.function(FUNCTIONS));
+            match hint.or_else(|| type_in_front(&words)) {
                 Some(hint) => failure.hint(hint),
                 None => match failure.message.as_str() {
                     message if message.contains("misuse of aggregate") => {

@@ -50,6 +50,17 @@ impl<'t> Words<'t> {
         })
     }
 
+    /// Returns the replacement for the one of these words that an error is about, which names the word `near`, or that
+    /// stands beside it.
+    pub(crate) fn word_near(&self, near: &str, known: &[Foreign]) -> Option<String> {
+        let places = self.words.iter().enumerate().filter(|(_, word)| word.text(self.text) == near);
+        let beside = |(at, _): (usize, &Token)| self.words.get(at.saturating_sub(1)..self.words.len().min(at + 3));
+        let beside: Vec<Token> = places.filter_map(beside).flatten().copied().collect();
+        let (word, instead) =
+            known.iter().find(|(known, _)| beside.iter().any(|word| word.is_word(self.text, known)))?;
+        Some(format!("{word} is not known here: write {instead}"))
+    }
+
     /// Returns a hint for text that does not belong to SQL: code fences, typographic quotes, and commands of other
     /// programs, each of which `commands` lists with its replacement.
     pub(crate) fn habit(&self, commands: &[Foreign]) -> Option<String> {
@@ -63,6 +74,22 @@ impl<'t> Words<'t> {
         let first = self.words.first()?.text(self.text);
         let (command, instead) = commands.iter().find(|(command, _)| command.eq_ignore_ascii_case(first))?;
         Some(format!("{command} is not a statement here: {instead}"))
+    }
+
+    /// Whether a value stands there as other drivers and templates write it: `?`, `%s`, `:name`, `{{name}}`.
+    pub(crate) fn has_mark(&self) -> bool {
+        self.words.windows(2).any(|pair| {
+            let [first, second] = pair else { return false };
+            let is_next = first.end == second.start;
+            match (first.text(self.text), second.kind) {
+                (operator, _) if operator.ends_with('?') => {
+                    second.kind == Kind::Comma || second.kind == Kind::Close || second.kind == Kind::Word && !is_next
+                }
+                ("%" | "%(" | ":" | "{", Kind::Word | Kind::Open) => is_next,
+                ("{", _) => second.text(self.text) == "{",
+                _ => false,
+            }
+        }) || self.words.last().is_some_and(|last| last.text(self.text).ends_with('?'))
     }
 
     /// The values that IN has alone: `IN (@ids)`.

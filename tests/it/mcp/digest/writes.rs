@@ -24,11 +24,20 @@ CREATE TABLE parcel (
     feeling mood DEFAULT 'glad',
     "to" place,
     stops place[],
-    first date, last date,
+    first date, last date, "Unit Price" int, "from" text,
     CONSTRAINT "In order" CHECK (first <= last)
 );
 CREATE UNIQUE INDEX ON parcel (status, lower(note)) WHERE weight > 5;
 CREATE UNIQUE INDEX ON parcel (size) WHERE secret.fits(size);
+CREATE TABLE secret.plans (a int);
+CREATE TYPE secret.temper AS ENUM ('z');
+CREATE SCHEMA crm;
+CREATE TYPE crm.grade AS ENUM ('a', 'b');
+CREATE TYPE pair AS (p secret.plans, q secret.temper, n int);
+CREATE TABLE odd (id int PRIMARY KEY, name text CHECK (name::secret.temper IS NOT NULL), src regclass DEFAULT 'secret.plans',
+    pair pair, grade crm.grade, CHECK (ROW(id)::secret.plans IS NOT NULL));
+CREATE UNIQUE INDEX ON odd ((ROW(id)::secret.plans));
+CREATE FUNCTION look(at regclass DEFAULT 'secret.plans', of pair DEFAULT NULL) RETURNS int LANGUAGE sql STABLE AS 'SELECT 1';
 CREATE TABLE log (id bigint GENERATED ALWAYS AS IDENTITY, at date, twice int GENERATED ALWAYS AS (1) STORED, PRIMARY KEY (id, at));
 CREATE FUNCTION route(VARIADIC stops int[]) RETURNS int LANGUAGE sql STABLE AS 'SELECT 1';
 CREATE FUNCTION send(what int, how mood, "where" place, times int DEFAULT 3, why text DEFAULT secret.next_note())
@@ -57,6 +66,22 @@ async fn defaults_rules_and_fields_are_told_to_who_writes() {
     assert!(!text.contains("fits") && !text.contains("next_note"), "they may be hidden: {text}");
     let text = told(&app("").await).await;
     assert!(!text.contains("DEFAULT") && !text.contains("CHECK"), "who only reads need not know it: {text}");
+}
+
+#[actix_web::test]
+async fn no_rule_default_or_field_tells_what_is_hidden() {
+    let app = app("access = \"read-write\"\n[connections.hidden]\nschemas = [\"secret\"]").await;
+    let mut all = vec![told(&app).await];
+    for (tool, arguments) in
+        [("get_columns", json!({"tableName": "odd"})), ("get_procedure_parameters", json!({"procedureName": "look"}))]
+    {
+        all.push(app.tool(tool, arguments).await.to_string());
+    }
+    let upsert = "INSERT INTO odd (id) VALUES (1) ON CONFLICT (src) DO NOTHING";
+    all.push(app.tool_error("execute_insert", json!({"query": upsert})).await);
+    for text in all {
+        assert!(!text.contains("secret") && !text.contains("temper") && !text.contains("plans"), "{text}");
+    }
 }
 
 #[actix_web::test]
@@ -91,9 +116,22 @@ async fn what_a_statement_has_to_observe_is_told() {
         ),
         ("INSERT INTO parcel (id, weight) VALUES (7, 1)", "leave id out"),
         ("INSERT INTO log (at, twice) VALUES ('2026-01-01', 3)", "leave twice out"),
-        ("SELECT to FROM parcel", "write the name to as \"to\""),
-        ("SELECT zip, to, first FROM parcel", "write the name to as \"to\""),
+        ("SELECT to FROM parcel", "write \"to\""),
+        ("SELECT zip, to, first FROM parcel", "write \"to\""),
+        ("SELECT id FROM parcel WHERE Unit Price > 5", "write \"Unit Price\""),
+        ("SELECT id FROM parcel MINUS SELECT 1", "write EXCEPT"),
+        ("INSERT INTO parcel (id) VALUES (1) ON DUPLICATE KEY UPDATE id = 2", "ON CONFLICT (key)"),
+        ("SELECT 1 FROM dual", "leave FROM dual out"),
+        ("SELECT sum(weight > 1) FROM parcel", "FILTER (WHERE value)"),
         ("SELECT 'x'::moods", "did you mean mood?"),
+        ("SELECT 'a'::grade", "did you mean crm.grade?"),
+        ("SELECT (\"to\").zip FROM parcel", "did you mean \"Zip\"?"),
+        ("SELECT (\"to\").nothing FROM parcel", "The fields are street, \"Zip\", floor"),
+        ("SELECT * FROM parcel WHERE id = $1", "parameters"),
+        ("SELECT * FROM parcel WHERE id = ? AND weight > 1", "@name"),
+        ("SELECT * FROM parcel WHERE id = :id", "@name"),
+        ("SELECT * FROM parcel WHERE status = %s", "@name"),
+        ("SELECT * FROM parcel WHERE id = {{id}}", "@name"),
         ("SELECT weight::string FROM parcel", "called text here"),
         ("SELECT * FROM parcel WHERE status > 5", "(a_text)::numeric"),
         ("SELECT avg(status) FROM parcel", "avg((value)::numeric)"),
@@ -104,8 +142,32 @@ async fn what_a_statement_has_to_observe_is_told() {
         let text = app.tool_error("execute_sql", json!({"query": query})).await;
         assert!(text.contains(hint), "{query}: {text}");
     }
+    for (query, hint) in [
+        ("SELECT id, weight, from parcel WHERE id = 1", "double quotes"),
+        ("SELECT output, from runs", "RETURNING"),
+        ("SELECT status * 2 FROM parcel", "single quotes"),
+    ] {
+        let text = app.tool_error("execute_sql", json!({"query": query})).await;
+        assert!(!text.contains(hint), "{query}: {text}");
+    }
     let told = app.tool("execute_sql", json!({"query": "TRUNCATE parcel", "all": true})).await;
     assert_eq!(told["isError"], false, "{told}");
+    let told = app.tool("execute_select", json!({"query": "SELECT user, `id` FROM parcel"})).await;
+    assert!(told["structuredContent"]["hint"].as_str().is_some_and(|hint| hint.contains("\"user\"")), "{told}");
+}
+
+#[actix_web::test]
+async fn who_may_read_some_columns_is_told_which() {
+    let url = TestPostgres::shared().database("columns").await;
+    let made = "CREATE TABLE pay (id int, name text, wage int); REVOKE ALL ON pay FROM PUBLIC;
+        GRANT SELECT (id, name) ON pay TO portico_columns";
+    let admin = connect(&url).await;
+    let _ = admin.batch_execute("CREATE ROLE portico_columns LOGIN").await;
+    admin.batch_execute(made).await.unwrap();
+    let url = url.replace("postgres@", "portico_columns@");
+    let app = Configuration::new().connection("post", &url, "").start().await;
+    let text = app.tool_error("execute_select", json!({"query": "SELECT * FROM pay"})).await;
+    assert!(text.contains("you may use id, name: name these"), "{text}");
 }
 
 #[actix_web::test]

@@ -177,6 +177,10 @@ async fn postgresql_and_the_reader_agree_on_where_statements_end() {
             continue;
         }
         let pieces: Vec<&str> = all.iter().map(|one| one.text.as_str()).collect();
+        // A name in backticks is one here, and nothing to the server.
+        if pieces.concat().matches('`').count() < text.matches('`').count() {
+            continue;
+        }
         let (server, reader) = (run(&client, &[&text]).await, run(&client, &pieces).await);
         match (&server, &reader) {
             (Ok(_), _) => {

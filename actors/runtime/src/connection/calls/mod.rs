@@ -5,3 +5,4 @@ pub(in crate::connection) mod reader_timeout;
 pub(in crate::connection) mod run;
 pub(in crate::connection) mod runner;
 pub(in crate::connection) mod script;
+mod surprises;

@@ -24,13 +24,10 @@ use portico_core::identity::AssumedIdentity;
 use portico_core::principal::{Principal, Scope};
 use portico_core::reply::{Reply, Results};
 use portico_sources::{Access, CallShare, Invocation, Prepared, Profile, Task};
-use portico_sql::{Class, Naming, ParameterNames, Renamed, Statement, makes_temporary};
+use portico_sql::{Class, Naming, ParameterNames, Renamed, Statement};
 
 /// The hint for writes on a connection that is read-only.
 const WHO_CHANGES_IT: &str = "an administrator can change that: access = \"read-write\" of the connection";
-
-/// What is said of a temporary table that a call makes.
-const ENDS_WITH_CALL: &str = "a temporary table or view ends with its call: write WITH in the statement that reads it";
 
 /// The SQLSTATE of a write in a read-only transaction.
 const READ_ONLY: &str = "25006";
@@ -108,9 +105,7 @@ impl Runner {
         let names = call.op.within().map(|within| Names::new(within, renamed));
         let class = class_of(&task);
         let is_seen_late = matches!(task, Task::Statements(_) | Task::Batch(_));
-        let dialect = self.description.connection.driver.dialect;
-        let is_temporary = matches!(&task, Task::Statement(prepared) if prepared.statement.class == Class::Ddl
-            && makes_temporary(&prepared.statement.text, dialect));
+        let surprise = self.surprise(&task);
         let identity = caller.0.clone();
         let outcome = match self.guard(&caller, (&task, access), call).await {
             Ok(()) => self.execute(self.plan_of(caller, task, access, call.limits, call)).await,
@@ -129,8 +124,8 @@ impl Runner {
                 if names_nothing(&error) { nearby.clone().offer(error).boxed() } else { ready(error).boxed() }
             });
         }
-        if is_temporary {
-            results.hint.say(ENDS_WITH_CALL.to_owned());
+        if let Some(hint) = surprise {
+            results.hint.say(hint.to_owned());
         }
         results.class = class;
         results.dry_run = call.op.is_dry_run();

@@ -1,6 +1,8 @@
 //! Suggests names for a missing column or label: from the tables that the statement names, and then from all that
 //! its caller sees.
 
+use serde_json::Value;
+
 use super::nearby::{Nearby, offered};
 use portico_core::call::{MetadataFilter, MetadataKind};
 use portico_core::error::{Error, Missing, Result};
@@ -40,6 +42,7 @@ impl Nearby {
             Some(Missing::Routine(name)) => self.near_routines(&name).await,
             Some(Missing::Rule { schema, table, check }) => self.rule(schema, table, &check).await,
             Some(Missing::UniqueKey) => self.unique_keys().await,
+            Some(Missing::Readable(table)) => self.readable(table).await,
             Some(Missing::Type(name)) => self.types(&name).await,
             Some(Missing::Quotes(word)) => self.unquoted(&word, error.get_position()).await,
             None => return error,
@@ -129,21 +132,27 @@ impl Nearby {
         Ok((!meant.is_empty()).then(|| format!("say which one is meant: {}", meant.join(" or "))))
     }
 
-    /// The labels of the enumeration `of`, where a column that the caller sees is of it.
+    /// The labels of the enumeration, or the fields of the composite type `of`, where a column that the caller sees is
+    /// of it.
     async fn labels(&self, of: &str, given: &str) -> Result<Option<String>> {
         let bare = |name: &str| name.rsplit('.').next().unwrap_or(name).trim_matches('"').to_owned();
         let all = self.columns(MetadataFilter::default()).await?;
         let found = all.iter().find(|known| bare(&known.type_name) == bare(of)).and_then(|known| known.values.as_ref());
-        let labels: Vec<String> = found.and_then(|values| serde_json::from_str(values).ok()).unwrap_or_default();
-        if labels.is_empty() {
-            return Ok(None);
-        }
-        let quoted = |label: &str| format!("'{}'", label.replace('\'', "''"));
+        let values = found.and_then(|values| serde_json::from_str(values).ok()).unwrap_or(Value::Null);
+        let (noun, parts): (_, Vec<String>) = match values {
+            Value::Array(labels) => ("labels", labels.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
+            Value::Object(fields) => ("fields", fields.into_iter().map(|(name, _)| name).collect()),
+            _ => return Ok(None),
+        };
+        let written = |part: &str| match noun {
+            "labels" => format!("'{}'", part.replace('\'', "''")),
+            _ => quoted(part).into_owned(),
+        };
         let near: Vec<String> =
-            near::nearest(given, labels.iter().map(String::as_str)).into_iter().map(quoted).collect();
+            near::nearest(given, parts.iter().map(String::as_str)).into_iter().map(written).collect();
         let near = offered(&near).map(|hint| hint + " ").unwrap_or_default();
-        let all: Vec<String> = labels.iter().take(MOST_TOLD).map(|label| quoted(label)).collect();
-        Ok(Some(format!("{near}The labels are {}", all.join(", "))))
+        let all: Vec<String> = parts.iter().take(MOST_TOLD).map(|part| written(part)).collect();
+        Ok(Some(format!("{near}The {noun} are {}", all.join(", "))))
     }
 
     /// The columns of the relations that the statement names.

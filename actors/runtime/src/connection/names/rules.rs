@@ -9,6 +9,23 @@ use portico_sources::catalog;
 use portico_sources::digest::{Check, quoted};
 use portico_sql::{Kind, Token, listed_relations, tokens};
 
+/// Words that begin the next clause.
+const CLAUSES: &[&str] = &[
+    "AS",
+    "ASC",
+    "DESC",
+    "FROM",
+    "GROUP",
+    "HAVING",
+    "JOIN",
+    "LIMIT",
+    "ON",
+    "ORDER",
+    "RETURNING",
+    "SET",
+    "VALUES",
+    "WHERE",
+];
 /// Words next to the one that a syntax error is about: it may stand behind the name that is wrong.
 const BESIDE: usize = 2;
 
@@ -23,14 +40,25 @@ impl Nearby {
 
     /// The unique keys of the table that the statement inserts into.
     pub(super) async fn unique_keys(&self) -> Result<Option<String>> {
-        let Some(relation) = listed_relations(&self.text, self.dialect).into_iter().next() else { return Ok(None) };
+        let into = tokens(&self.text, self.dialect).into_iter().find(|token| token.is_word(&self.text, "INTO"));
+        let target = into.and_then(|into| self.text.get(into.start..)).unwrap_or_default();
+        let Some(relation) = listed_relations(target, self.dialect).into_iter().next() else { return Ok(None) };
         let narrow =
             MetadataFilter { schema: relation.schema, table: Some(relation.name), ..MetadataFilter::default() };
         let keys = self.details(narrow, "UNIQUE_KEYS").await?;
         let mut keys: Vec<String> =
             keys.iter().flat_map(|json| serde_json::from_str::<Vec<String>>(json).unwrap_or_default()).collect();
-        keys.push("the primary key".to_owned());
+        keys.push("the primary key, if there is one".to_owned());
         Ok(Some(format!("ON CONFLICT takes a unique key with its whole WHERE: {}", keys.join(", "))))
+    }
+
+    /// The columns of a table that the caller sees, which may not be all.
+    pub(super) async fn readable(&self, table: String) -> Result<Option<String>> {
+        let columns = self.columns(MetadataFilter { table: Some(table.clone()), ..MetadataFilter::default() }).await?;
+        let names: Vec<String> = columns.iter().map(|column| quoted(&column.name).into_owned()).collect();
+        Ok((!names.is_empty()).then(|| {
+            format!("of {} you may use {}: name these columns, and no others", quoted(&table), names.join(", "))
+        }))
     }
 
     /// Types of columns that the caller sees, called like `name`.
@@ -41,7 +69,13 @@ impl Nearby {
         known.sort_unstable();
         known.dedup();
         let bare: Vec<String> = known.iter().map(|name| last(name)).collect();
-        let near = near::nearest(&last(name), bare.iter().map(String::as_str));
+        let sought = last(name);
+        // One of that name in another schema is nearer than any like it.
+        let near = if bare.contains(&sought) {
+            vec![sought.as_str()]
+        } else {
+            near::nearest(&sought, bare.iter().map(String::as_str))
+        };
         let near = near.iter().flat_map(|near| known.iter().filter(|known| last(known) == **near));
         Ok(offered(&near.map(|name| (*name).to_owned()).collect::<Vec<_>>()))
     }
@@ -57,14 +91,19 @@ impl Nearby {
         };
         let Some(at) = words.iter().position(is_it) else { return Ok(None) };
         let around = words.get(at.saturating_sub(BESIDE)..words.len().min(at + BESIDE + 1)).unwrap_or_default();
-        // A single word, or two or three with a blank between them.
-        let written = (1..=3).rev().flat_map(|length| around.windows(length)).filter_map(|window| {
-            let is_word = |token: &Token| matches!(token.kind, Kind::Word | Kind::Number);
+        let is_word = |token: &Token| matches!(token.kind, Kind::Word | Kind::Number);
+        // The word itself, where it cannot begin a clause; or two or three words with blanks between them.
+        let stands_alone = words.get(at + 1).is_none_or(|next| {
+            matches!(next.kind, Kind::Comma | Kind::Close | Kind::Operator | Kind::Semicolon)
+                || next.is_any(&self.text, CLAUSES)
+        });
+        let alone = words.get(at..=at).filter(|_| stands_alone);
+        let joined = [3, 2].into_iter().flat_map(|length| around.windows(length));
+        let written = joined.chain(alone).filter_map(|window| {
             let (first, last) = (window.first()?, window.last()?);
             window.iter().all(is_word).then(|| self.text.get(first.start..last.end))?
         });
-        let written: Vec<&str> =
-            written.filter(|name| quoted(name) != *name || name.chars().any(char::is_uppercase)).collect();
+        let written: Vec<&str> = written.filter(|name| quoted(name) != *name).collect();
         if written.is_empty() {
             return Ok(None);
         }
@@ -74,7 +113,7 @@ impl Nearby {
         let tables = tables.iter().filter_map(|row| row.get(place)?.as_deref());
         let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).chain(tables).collect();
         let found = written.iter().find_map(|name| known.iter().find(|known| known.eq_ignore_ascii_case(name)));
-        Ok(found.map(|name| format!("write the name {name} as {}.{QUOTES}", quoted(name))))
+        Ok(found.map(|name| format!("if the name {name} is meant, write {}.{QUOTES}", quoted(name))))
     }
 
     /// The texts of a detail of tables.

@@ -7,10 +7,14 @@ mod operators;
 mod other_dialects;
 
 use self::operators::operator;
-use self::other_dialects::{COMMANDS, FUNCTIONS, TYPES, WORDS};
+use self::other_dialects::{COMMANDS, FUNCTIONS, NEAR_WORDS, TYPES, WORDS};
 use crate::statements::foreign::Words;
 use portico_core::error::{Error, Missing};
 use portico_sql::{Class, Dialect, Statement};
+
+/// How values are given.
+const PLACEHOLDERS: &str = "in the place of a value write @name and give it in parameters: {\"name\": value}; or @1, @2 and a \
+    list: [value, value]";
 
 /// How dates are written, whatever `DateStyle` is.
 const DATES: &str = "a date as 'YYYY-MM-DD', a moment as 'YYYY-MM-DD HH:MM:SS'";
@@ -40,6 +44,12 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
              runs here without CONCURRENTLY",
         ),
         // An unknown column may be an argument of an unknown function: DATEADD(day, …).
+        // A part of a composite value: its type stands at the end.
+        "42703" if routine == Some("unknown_attribute") && failure.message.contains(" type ") => {
+            let of = failure.message.rsplit(' ').next().unwrap_or_default().to_owned();
+            let given = quoted(&failure.message).unwrap_or_default().to_owned();
+            failure.missing(Missing::Label { of, given })
+        }
         "42703" => match words().function(FUNCTIONS) {
             Some(hint) => failure.hint(hint),
             None => match column(&failure.message) {
@@ -58,7 +68,7 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
                 None => failure,
             },
         },
-        "42601" => match syntax(&words()) {
+        "42601" => match syntax(&words(), quoted(&failure.message)) {
             Some(hint) => failure.hint(hint),
             // A reserved word, or a name with a blank in it.
             None => match quoted(&failure.message).map(str::to_owned) {
@@ -74,6 +84,7 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
             None => failure,
         },
         "42P10" if routine == Some("infer_arbiter_indexes") => failure.missing(Missing::UniqueKey),
+        "42P02" => failure.hint(PLACEHOLDERS),
         // What the server says of it leads to a number that the sequence gives again.
         "428C9" => match quoted(&failure.message).map(str::to_owned) {
             Some(column) => failure.hint(format!("leave {column} out: the database makes its value")),
@@ -89,6 +100,9 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
             Some(column) => failure.hint(format!("add {column} to GROUP BY, or aggregate it: max({column})")),
             None => failure.hint("a condition on an aggregate stands in HAVING, behind GROUP BY"),
         },
+        "42P01" if quoted(&failure.message).is_some_and(|name| name.eq_ignore_ascii_case("dual")) => {
+            failure.hint("leave FROM dual out")
+        }
         // Of a table that is there and not listed.
         "42P01" if failure.get_hint().is_none() && routine == Some("errorMissingRTE") => {
             failure.hint(
@@ -114,7 +128,10 @@ pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str
         }
         "42501" if failure.get_hint().is_none() => {
             let right = grant(&failure.message, statement.class);
-            failure.hint(format!("an administrator of the database can GRANT {right} TO the role of this connection"))
+            let table = failure.message.split_once(" table ").map(|(_, table)| Missing::Readable(table.to_owned()));
+            failure
+                .hint(format!("an administrator of the database can GRANT {right} TO the role of this connection"))
+                .with(table.filter(|_| statement.class == Class::Select), Error::missing)
         }
         "23502" => match quoted(&failure.message).map(str::to_owned) {
             Some(column) => failure.hint(format!("give a value for {column}, which must not be NULL")),
@@ -186,7 +203,7 @@ fn grant(message: &str, class: Class) -> String {
     let object = named.map_or_else(|| message.rsplit(' ').next().unwrap_or_default(), |(_, name)| name);
     let object = crate::digest::quoted(object);
     if message.contains(" schema ") {
-        let right = if class == Class::Ddl { "CREATE" } else { "USAGE" };
+        let right = if class == Class::Ddl { "USAGE, CREATE" } else { "USAGE" };
         return format!("{right} ON SCHEMA {object}");
     }
     let right = match class {
@@ -209,7 +226,7 @@ fn key(detail: &str) -> Option<&str> {
 }
 
 /// Returns a hint for a statement that cannot be parsed.
-fn syntax(words: &Words<'_>) -> Option<String> {
+fn syntax(words: &Words<'_>, near: Option<&str>) -> Option<String> {
     let backtick = || {
         let has = words.behind("SELECT").any(|token| words.text(token).contains('`'));
         has.then(|| "names stand in double quotes, or bare, not in backticks".to_owned())
@@ -219,13 +236,16 @@ fn syntax(words: &Words<'_>) -> Option<String> {
         let (number, unit) = (words.text(behind.next()?), words.text(behind.next()?));
         number.parse::<u32>().ok().map(|number| format!("write interval '{number} {}'", unit.to_lowercase()))
     };
+    let placeholder = || words.has_mark().then(|| PLACEHOLDERS.to_owned());
     words
         .top()
         .or_else(|| words.limit_pair())
         .or_else(backtick)
         .or_else(interval)
         .or_else(|| words.word(WORDS))
+        .or_else(|| words.word_near(near?, NEAR_WORDS))
         .or_else(|| words.function(FUNCTIONS))
+        .or_else(placeholder)
 }
 
 #[cfg(test)]

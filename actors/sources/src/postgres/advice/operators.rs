@@ -13,15 +13,18 @@ pub(super) fn operator(message: &str) -> Option<String> {
     let (first, _) = types.split_once([',', ')'])?;
     match name {
         "round" => Some("round(value::numeric, 2) takes a number of digits".to_owned()),
-        _ if OF_NUMBERS.contains(&name) && !is_number(first) => {
+        "sum" | "avg" if first == "boolean" => Some("count(*) FILTER (WHERE value) counts what is true".to_owned()),
+        "trunc" if first == "date" || first.starts_with("timestamp") => {
+            Some("date_trunc('day', value) cuts a time".to_owned())
+        }
+        _ if OF_NUMBERS.contains(&name) && (is_text(first) || matches!(first, "json" | "jsonb" | "money")) => {
             Some(format!("{name} takes a number, and this is {first}: write {name}((value)::numeric)"))
         }
-        _ if OF_TEXTS.contains(&name) && !is_text(first) => {
+        "length" if first.ends_with("[]") => Some("cardinality(value) counts the elements of an array".to_owned()),
+        _ if OF_TEXTS.contains(&name) && !is_text(first) && !first.ends_with("[]") => {
             Some(format!("{name} takes a text, and this is {first}: write value::text"))
         }
-        "date_trunc" | "extract" | "date_part" | "age" | "to_char"
-            if types.contains("char") || types.contains("text") =>
-        {
+        "date_trunc" | "extract" | "date_part" | "age" if types.contains("char") || types.contains("text") => {
             Some(format!("{name} takes a time, and this is a text: write value::timestamp"))
         }
         _ => None,
@@ -65,6 +68,7 @@ fn is_number(of: &str) -> bool {
 fn beside(left: &str, sign: &str, right: &str) -> Option<String> {
     let is_json = |of: &str| matches!(of, "json" | "jsonb");
     let is_day = |of: &str| of == "date" || of.starts_with("timestamp");
+    let compares = matches!(sign, "=" | "<>" | "!=" | "<" | ">" | "<=" | ">=");
     Some(match sign {
         "+" if is_text(left) || is_text(right) => "texts are joined by ||: a || b".to_owned(),
         "||" => "|| joins texts, arrays and JSON: write value::text || …".to_owned(),
@@ -97,7 +101,7 @@ fn beside(left: &str, sign: &str, right: &str) -> Option<String> {
              value::interval, or value::date + interval '1 day'"
                 .to_owned()
         }
-        _ if right == "interval" && is_number(left) => {
+        _ if compares && right == "interval" && is_number(left) => {
             "the difference of two dates is a number of days: compare it with a number".to_owned()
         }
         _ if sign.starts_with("->") && is_text(left) => {
@@ -114,12 +118,13 @@ fn beside(left: &str, sign: &str, right: &str) -> Option<String> {
             )
         }
         // A cast to `character` would cut the number to its first digit.
-        _ if (is_text(left) && is_number(right)) || (is_number(left) && is_text(right)) => {
+        _ if compares && ((is_text(left) && is_number(right)) || (is_number(left) && is_text(right))) => {
             format!(
                 "the left side of {sign} is {left}, the right side {right}: to compare numbers write (a_text)::numeric, \
                  to compare texts put the number in single quotes"
             )
         }
+        _ if is_text(left) || is_text(right) => return None,
         _ => format!("the left side of {sign} is {left}, the right side {right}: cast one, as in value::{left}"),
     })
 }

@@ -53,15 +53,18 @@ pub(super) const WORDS: &[Foreign] = &[
     ("AUTO_INCREMENT", "GENERATED ALWAYS AS IDENTITY"),
     ("AUTOINCREMENT", "GENERATED ALWAYS AS IDENTITY"),
     ("DIV", "div(a, b)"),
-    ("DUAL", "SELECT without FROM"),
-    ("DUPLICATE", "ON CONFLICT (key) DO UPDATE SET a_column = excluded.a_column"),
     ("GLOB", "LIKE, or ~ for a regular expression"),
+    ("REGEXP", "~"),
+    ("RLIKE", "~"),
+];
+
+/// Words of other databases that may be names, and are none beside the word that an error is about.
+pub(super) const NEAR_WORDS: &[Foreign] = &[
+    ("DUPLICATE", "ON CONFLICT (key) DO UPDATE SET a_column = excluded.a_column"),
     ("MINUS", "EXCEPT"),
     ("NOLOCK", "the table alone: readers wait for nobody here"),
     ("OUTPUT", "RETURNING at the end"),
     ("QUALIFY", "SELECT * FROM (SELECT …, row_number() OVER (…) AS n FROM …) AS q WHERE n = 1"),
-    ("REGEXP", "~"),
-    ("RLIKE", "~"),
 ];
 
 /// Types of other databases.

@@ -64,23 +64,36 @@ pub(crate) fn labels(base: &str) -> String {
     )
 }
 
-/// The fields of a composite type, as a JSON object. The type of a table's rows is left out, since the table may be
-/// hidden.
+/// The fields of a composite type, as a JSON object of their types; NULL for a type that may be hidden: of another schema
+/// than the composite one, or of a table's rows.
 fn fields(base: &str) -> String {
     format!(
-        "(SELECT pg_catalog.json_object_agg(f.attname, pg_catalog.format_type(f.atttypid, f.atttypmod)
+        "(SELECT pg_catalog.json_object_agg(f.attname,
+                CASE WHEN (u.typnamespace = 'pg_catalog'::regnamespace OR u.typnamespace = m.typnamespace)
+                    AND COALESCE(r.relkind, 'c') = 'c' THEN pg_catalog.format_type(f.atttypid, f.atttypmod) END
             ORDER BY f.attnum)
-        FROM pg_catalog.pg_class o JOIN pg_catalog.pg_attribute f ON f.attrelid = o.oid
-        WHERE o.reltype = {} AND o.relkind = 'c' AND f.attnum > 0 AND NOT f.attisdropped)",
+        FROM pg_catalog.pg_type m JOIN pg_catalog.pg_class o ON o.oid = m.typrelid
+        JOIN pg_catalog.pg_attribute f ON f.attrelid = o.oid
+        JOIN pg_catalog.pg_type y ON y.oid = f.atttypid
+        JOIN pg_catalog.pg_type u ON u.oid = CASE WHEN y.typcategory = 'A' THEN y.typelem ELSE y.oid END
+        LEFT JOIN pg_catalog.pg_class r ON r.oid = u.typrelid
+        WHERE m.oid = {} AND o.relkind = 'c' AND f.attnum > 0 AND NOT f.attisdropped)",
         element(base)
     )
 }
+
+/// The condition that the dependency `e` of an expression over `pg_class c` is on a type that a column of it has: such a
+/// type is told anyway, and any other one may be hidden.
+const OF_A_COLUMN: &str = "(e.refclassid = 'pg_catalog.pg_type'::regclass AND EXISTS (
+                SELECT FROM pg_catalog.pg_attribute v WHERE v.attrelid = c.oid AND v.atttypid = e.refobjid
+                AND NOT v.attisdropped AND pg_catalog.has_column_privilege(c.oid, v.attnum, 'SELECT, INSERT, UPDATE')))";
 
 /// The default `expression` if it is a short constant or the present time; else NULL, since it may name what is hidden.
 fn constant(expression: &str) -> String {
     const CONSTANTS: &str = r"NULL|true|false|-?[0-9]+(?:[.][0-9]+)?|''(?:[^'']|''''){0,40}''";
     const PRESENT: &str = r"CURRENT_DATE|CURRENT_TIMESTAMP|now[(][)]";
-    const CAST: &str = r#"::[[:alnum:]_ .,()"\[\]]+"#;
+    // A text may name an object to `regclass` and its like.
+    const CAST: &str = r#"::(?!reg)[[:alnum:]_ .,()"\[\]]+"#;
     format!("substring({expression} FROM '^({CONSTANTS}|{PRESENT})(?:{CAST})?$')")
 }
 
@@ -101,7 +114,9 @@ pub(crate) fn argument_remarks(number: &str, base: &str) -> String {
 
 /// The checks of `pg_class c`, as a JSON array of objects with their names and rules, and the column if there is only
 /// one. Those that name anything but visible columns are left out, since it may be hidden.
-const TABLE_CHECKS: &str = "(SELECT pg_catalog.json_agg(pg_catalog.json_build_object('name', k.conname,
+fn table_checks() -> String {
+    format!(
+        "(SELECT pg_catalog.json_agg(pg_catalog.json_build_object('name', k.conname,
             'rule', pg_catalog.pg_get_expr(k.conbin, k.conrelid),
             'column', (SELECT a.attname FROM pg_catalog.pg_attribute a
                 WHERE a.attrelid = c.oid AND k.conkey = ARRAY[a.attnum])) ORDER BY k.conname)
@@ -111,12 +126,15 @@ const TABLE_CHECKS: &str = "(SELECT pg_catalog.json_agg(pg_catalog.json_build_ob
             OR NOT pg_catalog.has_column_privilege(c.oid, n.attnum, 'SELECT, INSERT, UPDATE'))
         AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
             WHERE e.classid = 'pg_catalog.pg_constraint'::regclass AND e.objid = k.oid
-            AND e.refclassid <> 'pg_catalog.pg_type'::regclass
-            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND e.refobjid = c.oid)))";
+            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND e.refobjid = c.oid) AND NOT {OF_A_COLUMN}))"
+    )
+}
 
 /// The unique keys of `pg_class c` beside its primary key, as a JSON array: `(a, b) WHERE (c > 0)`. Those that name
 /// anything but visible columns are left out.
-const UNIQUE_KEYS: &str = "(SELECT pg_catalog.json_agg('(' || (
+fn unique_keys() -> String {
+    format!(
+        "(SELECT pg_catalog.json_agg('(' || (
             SELECT pg_catalog.string_agg(pg_catalog.pg_get_indexdef(i.indexrelid, k.place, true), ', ' ORDER BY k.place)
             FROM generate_series(1, i.indnkeyatts::int4) AS k(place)) || ')'
             || COALESCE(' WHERE ' || pg_catalog.pg_get_expr(i.indpred, i.indrelid), '') ORDER BY i.indexrelid)
@@ -126,10 +144,13 @@ const UNIQUE_KEYS: &str = "(SELECT pg_catalog.json_agg('(' || (
             AND NOT pg_catalog.has_column_privilege(c.oid, n.attnum, 'SELECT, INSERT, UPDATE'))
         AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
             WHERE e.classid = 'pg_catalog.pg_class'::regclass AND e.objid = i.indexrelid
-            AND e.refclassid NOT IN ('pg_catalog.pg_type'::regclass, 'pg_catalog.pg_constraint'::regclass)
-            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND (e.refobjid = c.oid
-                OR e.refobjid IN (SELECT p.inhparent FROM pg_catalog.pg_inherits p WHERE p.inhrelid = i.indexrelid)))
-            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND e.deptype IN ('P', 'S'))))";
+            AND e.refclassid <> 'pg_catalog.pg_constraint'::regclass AND NOT {OF_A_COLUMN}
+            -- An index of a partition depends on that of the whole.
+            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND (e.deptype IN ('P', 'S') OR (e.refobjid = c.oid
+                AND (e.refobjsubid = 0 OR pg_catalog.has_column_privilege(c.oid, e.refobjsubid::int2,
+                    'SELECT, INSERT, UPDATE')))))))"
+    )
+}
 
 /// The columns of `pg_class c` that have a default, as a JSON object with those that are constants. What the source
 /// makes itself is no default.
@@ -160,7 +181,7 @@ pub(crate) fn of_tables(wanted: &str) -> String {
     -- would change from refresh to refresh.
     COALESCE((SELECT sum(pg_catalog.pg_stat_get_numscans(x.indexrelid)) FROM pg_catalog.pg_index x
         WHERE x.indrelid = c.oid), 0)::int8,
-    {TABLE_CHECKS}::text, {}::text, {UNIQUE_KEYS}::text
+    {}::text, {}::text, {}::text
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_inherits i ON c.relispartition AND i.inhrelid = c.oid
@@ -168,7 +189,9 @@ LEFT JOIN pg_catalog.pg_class p ON p.oid = i.inhparent AND {}
 LEFT JOIN pg_catalog.pg_namespace o ON o.oid = p.relnamespace AND pg_catalog.has_schema_privilege(o.oid, 'USAGE')
 WHERE {wanted}
 ORDER BY n.nspname, c.relname",
+        table_checks(),
         defaults(),
+        unique_keys(),
         visible_table("p", "")
     )
 }

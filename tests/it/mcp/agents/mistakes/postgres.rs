@@ -36,8 +36,8 @@ pub(super) fn on_postgres() -> Vec<Mistake> {
         mistake("strftime", select("SELECT strftime('%Y-%m', placed) FROM orders"), replace_function),
         mistake("YEAR", select("SELECT YEAR(placed) FROM orders"), replace_function),
         mistake("LIMIT x, y", select("SELECT name FROM customers ORDER BY id LIMIT 1, 2"), limit_pair),
-        mistake("backticks", select("SELECT `name` FROM `customers`"), |told, call| {
-            told.contains("double quotes").then(|| with(call, query(call).replace('`', "\"")))?
+        mistake("a number beside a text", select("SELECT id FROM customers WHERE name > 5"), |told, call| {
+            told.contains("(a_text)::numeric").then(|| with(call, query(call).replace('5', "'5'")))?
         }),
         mistake(
             "a label of an enumeration",
