@@ -79,8 +79,8 @@ fn octets(builder: &mut BinaryBuilder, cell: &Cell<'_>) -> Option<usize> {
     Some(FIXED)
 }
 
-/// Writes a value that is not text as text; `None` if it has no such form.
-pub type FormatText = fn(&mut Vec<u8>, &Cell<'_>) -> Option<()>;
+/// Writes a value that is not text as text.
+pub type FormatText = fn(&mut Vec<u8>, &Cell<'_>);
 
 /// Texts; `room` is for `spell`.
 fn texts(builder: &mut StringBuilder, cell: &Cell<'_>, spell: Option<FormatText>, room: &mut Vec<u8>) -> Option<usize> {
@@ -92,7 +92,7 @@ fn texts(builder: &mut StringBuilder, cell: &Cell<'_>, spell: Option<FormatText>
         Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => text,
         other => {
             room.clear();
-            spell?(room, other)?;
+            spell?(room, other);
             std::str::from_utf8(room).ok()?
         }
     };

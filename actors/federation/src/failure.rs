@@ -252,7 +252,7 @@ fn no_column(column: &Column, there: &[Column]) -> Error {
     names.dedup();
     let near: Vec<_> = near::nearest(&column.name, names.iter().copied()).into_iter().map(quoted).collect();
     let names: Vec<_> = names.into_iter().take(MOST_NAMES).map(quoted).collect();
-    match near::did_you_mean(&near.iter().map(AsRef::as_ref).collect::<Vec<_>>()) {
+    match near::did_you_mean(&near) {
         Some(hint) => error.hint(hint),
         None if names.is_empty() => error,
         None => error.hint(format!("there are {}", names.join(", "))),

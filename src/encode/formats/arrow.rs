@@ -47,11 +47,7 @@ impl Open {
         let (mut fields, mut values) = (Vec::new(), Vec::new());
         for (column, label) in columns.iter().zip(labels::distinct(columns)) {
             let type_ = arrow_type(column);
-            let spell = |text: &mut Vec<u8>, cell: &Cell<'_>| {
-                write_bare(text, cell);
-                Some(())
-            };
-            values.push(Values::new(&type_, &label, Some(spell)));
+            values.push(Values::new(&type_, &label, Some(write_bare)));
             fields.push(Field::new(label, type_, true));
         }
         let schema = Arc::new(Schema::new(fields));

@@ -76,7 +76,8 @@ fn start(name: &str) -> &str {
 }
 
 /// Returns a hint that suggests `names`; `None` if there are none.
-pub fn did_you_mean(names: &[&str]) -> Option<String> {
+pub fn did_you_mean(names: &[impl AsRef<str>]) -> Option<String> {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     (!names.is_empty()).then(|| format!("did you mean {}?", names.join(", ")))
 }
 
@@ -122,7 +123,7 @@ mod tests {
         assert_eq!(nearest("invoices", others).first(), Some(&"tbl_2024_invoice"));
         assert_eq!(nearest("now", others), [] as [&str; 0]);
         assert_eq!(did_you_mean(&nearest("paymets", names)).as_deref(), Some("did you mean payments?"));
-        assert_eq!(did_you_mean(&[]), None);
+        assert_eq!(did_you_mean(&[] as &[&str]), None);
     }
 
     #[test]

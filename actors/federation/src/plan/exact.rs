@@ -55,10 +55,8 @@ fn cut(plan: &LogicalPlan) -> Result<Vec<bool>> {
         LogicalPlan::TableScan(scan) => {
             let provider = source_as_provider(&scan.source)?;
             let table = (provider.as_ref() as &dyn std::any::Any).downcast_ref::<Table>();
-            let place = |at: usize| scan.projection.as_ref().map_or(Some(at), |places| places.get(at).copied());
             let is_cut = |(at, field): (usize, &Arc<Field>)| {
-                let is_unbounded = |table: &Table| place(at).is_some_and(|place| table.is_unbounded(place));
-                *field.data_type() != ArrowType::Utf8 && table.is_some_and(is_unbounded)
+                *field.data_type() != ArrowType::Utf8 && table.is_some_and(|table| unbounded(scan, table, at).is_some())
             };
             scan.projected_schema.fields().iter().enumerate().map(is_cut).collect()
         }
@@ -90,6 +88,13 @@ fn cut(plan: &LogicalPlan) -> Result<Vec<bool>> {
     })
 }
 
+/// The place in its table of a scanned column, if it is such a number.
+fn unbounded(scan: &TableScan, table: &Table, at: usize) -> Option<usize> {
+    let place = scan.projection.as_ref().map_or(Some(at), |places| places.get(at).copied())?;
+    table.is_unbounded(place).then_some(place)
+}
+
+/// Whether it is a column's text.
 fn is_text(expr: &Expr) -> bool {
     matches!(expr, Expr::Cast(cast) if *cast.field.data_type() == ArrowType::Utf8 && is_column(&cast.expr))
 }
@@ -167,9 +172,7 @@ fn columns(expr: &Expr) -> Vec<Column> {
     let _ = expr.apply(|expr| {
         Ok(match expr {
             Expr::IsNull(expr) | Expr::IsNotNull(expr) if is_column(expr) => TreeNodeRecursion::Jump,
-            Expr::Cast(cast) if *cast.field.data_type() == ArrowType::Utf8 && is_column(&cast.expr) => {
-                TreeNodeRecursion::Jump
-            }
+            expr if is_text(expr) => TreeNodeRecursion::Jump,
             Expr::Column(column) => {
                 columns.push(column.clone());
                 TreeNodeRecursion::Continue
@@ -206,11 +209,8 @@ fn sides(join: &Join, handed_on: &[bool]) -> (Vec<bool>, Vec<bool>) {
 fn scanned(scan: &TableScan, handed_on: &[bool]) -> Result<Option<LogicalPlan>> {
     let provider = source_as_provider(&scan.source)?;
     let Some(table) = (provider.as_ref() as &dyn std::any::Any).downcast_ref::<Table>() else { return Ok(None) };
-    let place = |at: usize| scan.projection.as_ref().map_or(Some(at), |places| places.get(at).copied());
-    let places: Vec<usize> = (handed_on.iter().enumerate())
-        .filter(|(_, on)| **on)
-        .filter_map(|(at, _)| place(at).filter(|place| table.is_unbounded(*place)))
-        .collect();
+    let on = handed_on.iter().enumerate().filter(|(_, on)| **on);
+    let places: Vec<usize> = on.filter_map(|(at, _)| unbounded(scan, table, at)).collect();
     if places.is_empty() {
         return Ok(None);
     }

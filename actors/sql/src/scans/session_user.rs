@@ -2,7 +2,7 @@
 
 use crate::dialect::Dialect;
 use crate::lexing::lexer::tokens_at_source;
-use crate::lexing::token::{Kind, Token};
+use crate::lexing::token::{Kind, Token, words};
 
 /// Returns true if `text`, one query of a table, names the session's role `user`. It is for hints: nothing is allowed or
 /// refused by it.
@@ -12,8 +12,7 @@ pub fn names_session_user(text: &str, dialect: Dialect) -> bool {
     if !dialect.user_is_role || !has_letters() {
         return false;
     }
-    let words: Vec<Token> =
-        tokens_at_source(text, dialect).into_iter().filter(|token| token.kind != Kind::Blank).collect();
+    let words = words(&tokens_at_source(text, dialect));
     let is_role = |(at, token): (usize, &Token)| {
         let is_part = |at: Option<usize>| at.and_then(|at| words.get(at)).is_some_and(|it| it.kind == Kind::Dot);
         let before = at.checked_sub(1);

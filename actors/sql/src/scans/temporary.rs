@@ -2,13 +2,12 @@
 
 use crate::dialect::Dialect;
 use crate::lexing::lexer::tokens_at_source;
-use crate::lexing::token::{Kind, Token};
+use crate::lexing::token::{Token, words};
 
 /// Returns true if `text`, one statement, makes a temporary table or view. It is for hints: nothing is allowed or
 /// refused by it.
 pub fn makes_temporary(text: &str, dialect: Dialect) -> bool {
-    let words: Vec<Token> =
-        tokens_at_source(text, dialect).into_iter().filter(|token| token.kind != Kind::Blank).collect();
+    let words = words(&tokens_at_source(text, dialect));
     let is_temporary = |token: &Token| token.is_any(text, &["TEMP", "TEMPORARY"]);
     let [first, rest @ ..] = words.as_slice() else { return false };
     if first.is_word(text, "CREATE") {

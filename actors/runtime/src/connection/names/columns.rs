@@ -135,7 +135,6 @@ impl Nearby {
     /// The labels of the enumeration, or the fields of the composite type `of`, where a column that the caller sees is
     /// of it.
     async fn labels(&self, of: &str, given: &str) -> Result<Option<String>> {
-        let bare = |name: &str| name.rsplit('.').next().unwrap_or(name).trim_matches('"').to_owned();
         let all = self.columns(MetadataFilter::default()).await?;
         let found = all.iter().find(|known| bare(&known.type_name) == bare(of)).and_then(|known| known.values.as_ref());
         let values = found.and_then(|values| serde_json::from_str(values).ok()).unwrap_or(Value::Null);
@@ -197,6 +196,11 @@ impl Nearby {
         };
         Ok(rows.into_iter().map(column).collect())
     }
+}
+
+/// The name of a type without its schema and quotes.
+pub(super) fn bare(type_name: &str) -> &str {
+    type_name.rsplit('.').next().unwrap_or(type_name).trim_matches('"')
 }
 
 /// Whether columns of `relation` stand behind `name`.

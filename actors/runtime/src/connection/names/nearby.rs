@@ -53,7 +53,7 @@ impl Nearby {
 
 /// A hint that offers `names`, as they are to be written.
 pub(in crate::connection) fn offered(names: &[String]) -> Option<String> {
-    let hint = near::did_you_mean(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let hint = near::did_you_mean(names)?;
     Some(if names.iter().any(|name| name.contains('"')) { hint + QUOTES } else { hint })
 }
 

@@ -1,6 +1,7 @@
 //! Looks up what a refused statement has to observe: the rule of a check, unique keys, types, and names that need their
 //! quotes.
 
+use super::columns::bare;
 use super::nearby::{Nearby, QUOTES, offered};
 use portico_core::call::{MetadataFilter, MetadataKind};
 use portico_core::error::Result;
@@ -63,20 +64,16 @@ impl Nearby {
 
     /// Types of columns that the caller sees, called like `name`.
     pub(super) async fn types(&self, name: &str) -> Result<Option<String>> {
-        let last = |name: &str| name.rsplit('.').next().unwrap_or(name).trim_matches('"').to_owned();
         let columns = self.columns(MetadataFilter::default()).await?;
         let mut known: Vec<&str> = columns.iter().map(|column| column.type_name.trim_end_matches("[]")).collect();
         known.sort_unstable();
         known.dedup();
-        let bare: Vec<String> = known.iter().map(|name| last(name)).collect();
-        let sought = last(name);
+        let sought = bare(name);
+        let mut names = known.iter().map(|known| bare(known));
         // One of that name in another schema is nearer than any like it.
-        let near = if bare.contains(&sought) {
-            vec![sought.as_str()]
-        } else {
-            near::nearest(&sought, bare.iter().map(String::as_str))
-        };
-        let near = near.iter().flat_map(|near| known.iter().filter(|known| last(known) == **near));
+        let near =
+            if names.clone().any(|name| name == sought) { vec![sought] } else { near::nearest(sought, names.by_ref()) };
+        let near = near.iter().flat_map(|near| known.iter().filter(|known| bare(known) == *near));
         Ok(offered(&near.map(|name| (*name).to_owned()).collect::<Vec<_>>()))
     }
 

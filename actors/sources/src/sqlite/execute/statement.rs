@@ -333,7 +333,7 @@ fn suggest(connection: &Connection, authorizer: &Authorizer, failure: Error) -> 
     let same = names.iter().find(|name| name.eq_ignore_ascii_case(&wrong));
     let near = same.map_or_else(|| near::nearest(&wrong, names.iter().map(String::as_str)), |same| vec![same.as_str()]);
     let near: Vec<_> = near.into_iter().map(quoted).collect();
-    failure.with(near::did_you_mean(&near.iter().map(AsRef::as_ref).collect::<Vec<_>>()), Error::hint)
+    failure.with(near::did_you_mean(&near), Error::hint)
 }
 
 fn is_forbidden_commit(error: &rusqlite::Error) -> bool {
