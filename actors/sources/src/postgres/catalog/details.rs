@@ -1,7 +1,7 @@
 //! Catalogue data of tables and columns beyond the listings of JDBC: estimates, references, labels, checks,
 //! partitions. The parameters of the queries are those of `metadata.rs`.
 
-use crate::postgres::catalog::fragments::visible_table;
+use crate::postgres::catalog::fragments::{visible_column, visible_table};
 
 /// The estimated number of rows of `pg_class c`, for a partitioned table the sum of its partitions; NULL if there
 /// are no statistics.
@@ -27,7 +27,7 @@ pub(crate) const CHECKS: &str = "(SELECT pg_catalog.string_agg(
 /// The column that the column `a` of `c` refers to, as `schema.table.column`: that of the first foreign key whose
 /// table the caller may see.
 pub(crate) fn references() -> String {
-    let visible = visible_table("p", "");
+    let (visible, column) = (visible_table("p", ""), visible_column("p", "b.attnum"));
     format!(
         "(SELECT pg_catalog.concat_ws('.', o.nspname, p.relname, b.attname) FROM pg_catalog.pg_constraint x
         JOIN pg_catalog.pg_class p ON p.oid = x.confrelid
@@ -36,7 +36,7 @@ pub(crate) fn references() -> String {
         JOIN pg_catalog.pg_attribute b ON b.attrelid = p.oid AND b.attnum = k.ours
         WHERE x.contype = 'f' AND x.conrelid = c.oid AND k.theirs = a.attnum AND {visible}
             AND pg_catalog.has_schema_privilege(o.oid, 'USAGE')
-            AND pg_catalog.has_column_privilege(p.oid, b.attnum, 'SELECT, INSERT, UPDATE')
+            AND {column}
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint q
                 WHERE q.oid = x.conparentid AND q.conrelid = x.conrelid)
         ORDER BY x.conname LIMIT 1)"
@@ -84,9 +84,14 @@ fn fields(base: &str) -> String {
 
 /// The condition that the dependency `e` of an expression over `pg_class c` is on a type that a column of it has: such a
 /// type is told anyway, and any other one may be hidden.
-const OF_A_COLUMN: &str = "(e.refclassid = 'pg_catalog.pg_type'::regclass AND EXISTS (
+fn of_a_column() -> String {
+    format!(
+        "(e.refclassid = 'pg_catalog.pg_type'::regclass AND EXISTS (
                 SELECT FROM pg_catalog.pg_attribute v WHERE v.attrelid = c.oid AND v.atttypid = e.refobjid
-                AND NOT v.attisdropped AND pg_catalog.has_column_privilege(c.oid, v.attnum, 'SELECT, INSERT, UPDATE')))";
+                AND NOT v.attisdropped AND {}))",
+        visible_column("c", "v.attnum")
+    )
+}
 
 /// The default `expression` if it is a short constant or the present time; else NULL, since it may name what is hidden.
 fn constant(expression: &str) -> String {
@@ -115,6 +120,7 @@ pub(crate) fn argument_remarks(number: &str, base: &str) -> String {
 /// The checks of `pg_class c`, as a JSON array of objects with their names and rules, and the column if there is only
 /// one. Those that name anything but visible columns are left out, since it may be hidden.
 fn table_checks() -> String {
+    let (column, type_) = (visible_column("c", "n.attnum"), of_a_column());
     format!(
         "(SELECT pg_catalog.json_agg(pg_catalog.json_build_object('name', k.conname,
             'rule', pg_catalog.pg_get_expr(k.conbin, k.conrelid),
@@ -123,16 +129,18 @@ fn table_checks() -> String {
     FROM pg_catalog.pg_constraint k
     WHERE k.conrelid = c.oid AND k.contype = 'c'
         AND NOT EXISTS (SELECT FROM unnest(k.conkey) AS n(attnum) WHERE n.attnum < 1
-            OR NOT pg_catalog.has_column_privilege(c.oid, n.attnum, 'SELECT, INSERT, UPDATE'))
+            OR NOT {column})
         AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
             WHERE e.classid = 'pg_catalog.pg_constraint'::regclass AND e.objid = k.oid
-            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND e.refobjid = c.oid) AND NOT {OF_A_COLUMN}))"
+            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND e.refobjid = c.oid) AND NOT {type_}))"
     )
 }
 
 /// The unique keys of `pg_class c` beside its primary key, as a JSON array: `(a, b) WHERE (c > 0)`. Those that name
 /// anything but visible columns are left out.
 fn unique_keys() -> String {
+    let (column, type_) = (visible_column("c", "n.attnum"), of_a_column());
+    let depended_on = visible_column("c", "e.refobjsubid::int2");
     format!(
         "(SELECT pg_catalog.json_agg('(' || (
             SELECT pg_catalog.string_agg(pg_catalog.pg_get_indexdef(i.indexrelid, k.place, true), ', ' ORDER BY k.place)
@@ -141,27 +149,26 @@ fn unique_keys() -> String {
     FROM pg_catalog.pg_index i
     WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND NOT i.indisprimary
         AND NOT EXISTS (SELECT FROM unnest(i.indkey::int2[]) AS n(attnum) WHERE n.attnum > 0
-            AND NOT pg_catalog.has_column_privilege(c.oid, n.attnum, 'SELECT, INSERT, UPDATE'))
+            AND NOT {column})
         AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
             WHERE e.classid = 'pg_catalog.pg_class'::regclass AND e.objid = i.indexrelid
-            AND e.refclassid <> 'pg_catalog.pg_constraint'::regclass AND NOT {OF_A_COLUMN}
+            AND e.refclassid <> 'pg_catalog.pg_constraint'::regclass AND NOT {type_}
             -- An index of a partition depends on that of the whole.
             AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND (e.deptype IN ('P', 'S') OR (e.refobjid = c.oid
-                AND (e.refobjsubid = 0 OR pg_catalog.has_column_privilege(c.oid, e.refobjsubid::int2,
-                    'SELECT, INSERT, UPDATE')))))))"
+                AND (e.refobjsubid = 0 OR {depended_on}))))))"
     )
 }
 
 /// The columns of `pg_class c` that have a default, as a JSON object with those that are constants. What the source
 /// makes itself is no default.
 fn defaults() -> String {
-    let default = "pg_catalog.pg_get_expr(d.adbin, d.adrelid)";
+    let (default, column) = ("pg_catalog.pg_get_expr(d.adbin, d.adrelid)", visible_column("c", "a.attnum"));
     format!(
         "(SELECT pg_catalog.json_object_agg(a.attname, {} ORDER BY a.attnum)
     FROM pg_catalog.pg_attrdef d
     JOIN pg_catalog.pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
     WHERE d.adrelid = c.oid AND a.attidentity = '' AND a.attgenerated = '' AND {default} NOT LIKE 'nextval(%'
-        AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT, INSERT, UPDATE'))",
+        AND {column})",
         constant(default)
     )
 }

@@ -54,3 +54,8 @@ pub(crate) fn visible_table(table: &str, whom: &str) -> String {
         OR pg_catalog.has_any_column_privilege({whom}{table}.oid, 'SELECT, INSERT, UPDATE'))"
     )
 }
+
+/// The condition that callers may see the column `number` of `pg_class` under the name `table`.
+pub(crate) fn visible_column(table: &str, number: &str) -> String {
+    format!("pg_catalog.has_column_privilege({table}.oid, {number}, 'SELECT, INSERT, UPDATE')")
+}

@@ -2,7 +2,9 @@
 //! `sources/catalog.rs`.
 
 use crate::Access;
-use crate::postgres::catalog::fragments::{CALLABLE, base_modifier, base_type, may_execute, visible_table};
+use crate::postgres::catalog::fragments::{
+    CALLABLE, base_modifier, base_type, may_execute, visible_column, visible_table,
+};
 use crate::postgres::catalog::{checks, details, keys};
 use crate::postgres::decode::types;
 use crate::postgres::execute::envelope::options::ExecOptions;
@@ -88,7 +90,7 @@ ORDER BY n.nspname, p.proname, p.oid"
 fn columns(tables: &str) -> String {
     let (base, modifier) = (base_type("t"), base_modifier("t", "a.atttypmod"));
     let (references, values) = (details::references(), details::values(&base));
-    let checks = details::CHECKS;
+    let (checks, column) = (details::CHECKS, visible_column("c", "a.attnum"));
     let part = matches("a.attname", 5);
     format!(
         "SELECT $1, n.nspname::text, c.relname::text, a.attname::text, NULL::int4,
@@ -110,7 +112,7 @@ JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
 WHERE {tables} AND {part}
-    AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT, INSERT, UPDATE')
+    AND {column}
 ORDER BY n.nspname, c.relname, a.attnum"
     )
 }

@@ -1,6 +1,7 @@
 //! The functions and procedures that a connection exposes, as read from the catalogue. How one is
 //! chosen and called is in `execute/procedure.rs`.
 
+use serde::Deserialize;
 use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
@@ -10,7 +11,7 @@ use crate::postgres::decode::types;
 use crate::postgres::session::internal_query::{ask, get};
 use crate::postgres::walls::objects::{NAMING_TYPES, naming};
 use crate::{Direction, Parameter, Procedure};
-use portico_core::error::Result;
+use portico_core::error::{Error, Result};
 
 /// A function or procedure, with what is needed to call it.
 #[derive(Clone, Debug)]
@@ -148,23 +149,19 @@ fn statement(roles: Option<&str>) -> String {
     format!(
         "WITH RECURSIVE {naming}
 SELECT n.nspname::text, p.proname::text, pg_catalog.obj_description(p.oid, 'pg_proc'),
-    p.prokind = 'p', p.prokind = 'f' AND p.provolatile IN ('i', 's'), p.pronargdefaults::int4,
-    COALESCE(a.names, '{{}}'), COALESCE(a.modes, '{{}}'), COALESCE(a.shown, '{{}}'),
-    COALESCE(a.casts, '{{}}'), COALESCE(a.oids, '{{}}'),
-    pg_catalog.format_type(p.prorettype, NULL), {result}, rt.typname = 'void', {roles},
-    COALESCE(a.naming, '{{}}'), p.oid, p.xmin::text::int8,
-    COALESCE(a.labels, '{{}}'), COALESCE(a.remarks, '{{}}')
+    p.prokind = 'p', p.prokind = 'f' AND p.provolatile IN ('i', 's'), p.pronargdefaults::int4, a.arguments,
+    pg_catalog.format_type(p.prorettype, NULL), {result}, rt.typname = 'void', {roles}, p.oid, p.xmin::text::int8
 {ROUTINES}
 CROSS JOIN LATERAL (
-    SELECT array_agg(COALESCE(p.proargnames[u.i], '') ORDER BY u.i) AS names,
-        array_agg(COALESCE(p.proargmodes[u.i]::text, 'i') ORDER BY u.i) AS modes,
-        array_agg(pg_catalog.format_type(u.type, NULL) ORDER BY u.i) AS shown,
-        array_agg(CASE t.typtype WHEN 'p' THEN '' ELSE pg_catalog.format('%I.%I', tn.nspname, t.typname) END
-            ORDER BY u.i) AS casts,
-        array_agg({element} ORDER BY u.i) AS oids,
-        array_agg(u.type = ANY (ARRAY(SELECT oid FROM naming)) ORDER BY u.i) AS naming,
-        array_agg({labels}::text ORDER BY u.i) AS labels,
-        array_agg({remarks} ORDER BY u.i) AS remarks
+    SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
+        'name', COALESCE(p.proargnames[u.i], ''),
+        'mode', COALESCE(p.proargmodes[u.i]::text, 'i'),
+        'type_name', pg_catalog.format_type(u.type, NULL),
+        'cast', CASE WHEN t.typtype <> 'p' THEN pg_catalog.format('%I.%I', tn.nspname, t.typname) END,
+        'oid', ({element})::int8,
+        'names_objects', u.type = ANY (ARRAY(SELECT oid FROM naming)),
+        'labels', {labels},
+        'remarks', {remarks}) ORDER BY u.i)::text, '[]') AS arguments
     FROM unnest(COALESCE(p.proallargtypes, p.proargtypes::oid[])) WITH ORDINALITY AS u(type, i)
     JOIN pg_catalog.pg_type t ON t.oid = u.type
     JOIN pg_catalog.pg_namespace tn ON tn.oid = t.typnamespace
@@ -175,51 +172,57 @@ LIMIT 10000"
     )
 }
 
-/// Converts a mode of `pg_proc.proargmodes`.
-fn direction(mode: &str) -> Direction {
-    match mode {
-        "b" => Direction::InOut,
-        "o" => Direction::Out,
-        "t" => Direction::Return,
-        _ => Direction::In,
-    }
+/// An argument, as the catalogue tells it.
+#[derive(Deserialize)]
+struct Argument {
+    name: String,
+    /// As `pg_proc.proargmodes` has it.
+    mode: char,
+    type_name: String,
+    /// The type's full name, of pseudo-types none.
+    cast: Option<String>,
+    /// Of the type below its domains.
+    oid: Oid,
+    names_objects: bool,
+    labels: Option<Vec<String>>,
+    remarks: Option<String>,
 }
 
-fn slot_type(shown: &str, cast: String) -> SlotType {
-    match shown {
-        "anyarray" | "anycompatiblearray" => SlotType::AnyArray,
-        _ if cast.is_empty() => SlotType::Any,
-        _ => SlotType::Named(cast),
+impl Argument {
+    fn direction(&self) -> Direction {
+        match self.mode {
+            'b' => Direction::InOut,
+            'o' => Direction::Out,
+            't' => Direction::Return,
+            _ => Direction::In,
+        }
+    }
+
+    fn slot_type(&self) -> SlotType {
+        match (self.type_name.as_str(), &self.cast) {
+            ("anyarray" | "anycompatiblearray", _) => SlotType::AnyArray,
+            (_, None) => SlotType::Any,
+            (_, Some(cast)) => SlotType::Named(cast.clone()),
+        }
     }
 }
 
 fn routine(row: &Row) -> Result<Routine> {
     let is_procedure = get(row, 3)?;
     let defaults = usize::try_from(get::<i32>(row, 5)?).unwrap_or(0);
-    let names: Vec<String> = get(row, 6)?;
-    let modes: Vec<String> = get(row, 7)?;
-    let shown: Vec<String> = get(row, 8)?;
-    let casts: Vec<String> = get(row, 9)?;
-    let oids: Vec<Oid> = get(row, 10)?;
-    let naming: Vec<bool> = get(row, 15)?;
-
-    let labels: Vec<Option<String>> = get(row, 18)?;
-    let remarks: Vec<Option<String>> = get(row, 19)?;
+    let arguments: Vec<Argument> = serde_json::from_str(get(row, 6)?).map_err(Error::internal)?;
 
     let parameter = |name, direction, oid, type_name| {
         let data_type = types::traits_of(oid, -1).data_type;
         let (optional, remarks, default, labels) = (false, None, None, Vec::new());
         Parameter { name, direction, data_type, type_name, optional, remarks, default, labels }
     };
-    let inputs = modes.iter().filter(|mode| matches!(mode.as_str(), "i" | "b" | "v")).count();
+    let inputs = arguments.iter().filter(|argument| matches!(argument.mode, 'i' | 'b' | 'v')).count();
     let mut inputs_seen = 0;
-    let mut parameters = Vec::with_capacity(names.len() + 1);
-    let mut slots = Vec::with_capacity(names.len());
-    let arguments = names.into_iter().zip(modes).zip(shown).zip(casts).zip(oids).zip(naming);
-    for ((((((name, mode), shown), cast), oid), names_objects), (labels, remarks)) in
-        arguments.zip(labels.into_iter().zip(remarks))
-    {
-        let direction = direction(&mode);
+    let mut parameters = Vec::with_capacity(arguments.len() + 1);
+    let mut slots = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        let (direction, variadic) = (argument.direction(), argument.mode == 'v');
         let mut optional = false;
         if matches!(direction, Direction::In | Direction::InOut) {
             inputs_seen += 1;
@@ -228,18 +231,18 @@ fn routine(row: &Row) -> Result<Routine> {
         }
         // A function's OUT parameters are its result; a procedure's stand in its CALL.
         if matches!(direction, Direction::In | Direction::InOut) || (is_procedure && direction == Direction::Out) {
-            let (variadic, type_) = (mode == "v", slot_type(&shown, cast));
-            slots.push(Slot { name: name.clone(), direction, type_, optional, variadic, names_objects });
+            let (name, type_, names_objects) = (argument.name.clone(), argument.slot_type(), argument.names_objects);
+            slots.push(Slot { name, direction, type_, optional, variadic, names_objects });
         }
-        let labels = labels.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
-        let optional = optional || mode == "v";
-        parameters.push(Parameter { optional, remarks, labels, ..parameter(name, direction, oid, shown) });
+        let (optional, remarks, labels) = (optional || variadic, argument.remarks, argument.labels.unwrap_or_default());
+        let told = parameter(argument.name, direction, argument.oid, argument.type_name);
+        parameters.push(Parameter { optional, remarks, labels, ..told });
     }
-    let returns_nothing: bool = get(row, 13)?;
+    let returns_nothing: bool = get(row, 9)?;
     let has_results = parameters.iter().any(|parameter| parameter.direction != Direction::In);
     if !is_procedure && !returns_nothing && !has_results {
         let name = RETURN_VALUE.to_owned();
-        parameters.push(parameter(name, Direction::Return, get(row, 12)?, get(row, 11)?));
+        parameters.push(parameter(name, Direction::Return, get(row, 8)?, get(row, 7)?));
     }
     Ok(Routine {
         procedure: Procedure {
@@ -248,10 +251,10 @@ fn routine(row: &Row) -> Result<Routine> {
             remarks: get(row, 2)?,
             reads_only: get(row, 4)?,
             parameters,
-            roles: get::<Option<Vec<String>>>(row, 14)?.map(Into::into),
+            roles: get::<Option<Vec<String>>>(row, 10)?.map(Into::into),
         },
         is_procedure,
         slots,
-        version: (get(row, 16)?, get(row, 17)?),
+        version: (get(row, 11)?, get(row, 12)?),
     })
 }
