@@ -121,6 +121,10 @@ const UNCONFIRMED: &str = "the change was not made, or it is not known whether i
 pub fn reason(error: &Error) -> Option<String> {
     let told = match error.kind {
         Kind::Unauthenticated => error.cause().unwrap_or(&error.message),
+        // A credential that could not be checked: this text is ours, and repeats no values.
+        Kind::Unavailable if error.is_judged() && error.get_sqlstate().is_none() => {
+            error.cause().unwrap_or(&error.message)
+        }
         Kind::Forbidden | Kind::Busy if error.get_sqlstate().is_none() => &error.message,
         _ => return None,
     };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Serialize, Serializer};
 
@@ -106,6 +106,38 @@ impl Now {
     }
 }
 
+/// A moment by two clocks: by the machine's, which may be set, and by one that never goes back, but may stand still while
+/// the machine sleeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    time: Timestamp,
+    steady: Instant,
+}
+
+impl Moment {
+    /// The moment now, which is `time` by the machine's clock.
+    pub(crate) fn now(time: Timestamp) -> Self {
+        Self { time, steady: Instant::now() }
+    }
+
+    /// The time by the machine's clock.
+    pub(crate) const fn time(self) -> Timestamp {
+        self.time
+    }
+
+    /// How long ago `earlier` was, by the clock that says more.
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        let told = self.time.seconds().saturating_sub(earlier.time.seconds());
+        let told = Duration::from_secs(u64::try_from(told).unwrap_or_default());
+        self.steady.saturating_duration_since(earlier.steady).max(told)
+    }
+
+    /// Returns true if `earlier` was so long ago, or if the machine's clock was set back behind it.
+    pub(crate) fn is_past(self, earlier: Self, by: Duration) -> bool {
+        self.time < earlier.time || self.since(earlier) >= by
+    }
+}
+
 /// Returns the current time.
 #[derive(Clone)]
 pub struct Clock {
@@ -181,6 +213,25 @@ mod tests {
             let now = clock.now();
             assert_eq!((now.is_over(end), end <= now.ended()), (is_over, is_over), "{skew} {time}");
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_makes_nothing_younger() {
+        let (day, steady) = (Duration::from_hours(24), Instant::now());
+        let at =
+            |seconds: i64, later: Duration| Moment { time: Timestamp::from_seconds(seconds), steady: steady + later };
+        let begun = at(100_000, Duration::ZERO);
+        for (now, age) in [
+            (at(100_000, Duration::ZERO), Duration::ZERO),
+            (at(100_000, day), day),
+            (at(100_060, Duration::ZERO), Duration::from_secs(60)),
+            (at(1_000, day), day),
+        ] {
+            assert_eq!(now.since(begun), age);
+            assert_eq!(now.is_past(begun, day), age >= day);
+        }
+        assert!(at(99_999, Duration::ZERO).is_past(begun, day), "nobody knows how long ago it was");
+        assert!(at(i64::MIN, Duration::ZERO).is_past(begun, day));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::address;
 use crate::config::declared::section::Section;
 use crate::config::declared::setting::Literal::{Number, Text, Texts};
-use crate::config::declared::setting::{PAIRS, TEXT, TEXTS, number, word, words};
+use crate::config::declared::setting::{PAIRS, Setting, TEXT, TEXTS, number, word, words};
 use crate::config::declared::table::{Table, settings};
 
 settings! {
@@ -47,7 +47,7 @@ settings! {
         idle_timeout: Duration = number(1..=86_400).or(Number(60)),
         /// A claim of the caller that names the role: email of a user, `client_id` and name of a service
         /// account, or what another issuer's token says, where `[issuers.identity]` lets that count.
-        claim: Option<String> = TEXT.example("\"department\""),
+        claim: Option<String> = claim("write the claim's name, or leave it out").example("\"department\""),
         /// If no rule above fits: a role's name with claims in braces; {subject} is the e-mail address or
         /// the client id. A caller without the claim has no role by it.
         pattern: Option<String> = TEXT.example("\"app_{subject}\""),
@@ -73,10 +73,15 @@ settings! {
             "remove it; sub, scope and role are always among the claims",
         ),
         /// The claim that names the role, before the connection's own rules.
-        claim: Option<String> = TEXT.example("\"groups\""),
+        claim: Option<String> = claim("write the claim's name, or leave it out").example("\"groups\""),
         /// Roles by its values. Left out, the value itself is the role's name.
         claim_roles: Option<HashMap<String, String>> = PAIRS.example("\"emea\" = \"sales_emea\""),
     }
+}
+
+/// The name of a claim: an empty one would switch its rule off.
+pub(in crate::config) const fn claim(remedy: &'static str) -> Setting {
+    TEXT.checked(|text| !text.is_empty(), "a claim must have a name", remedy)
 }
 
 /// How a caller comes to its role.
@@ -133,11 +138,10 @@ fn role_claim(
     mode: Mode,
 ) -> Option<RoleClaim> {
     check_roles(section, "claim_roles", roles.as_ref(), mode);
-    let name = claim.filter(|claim| !claim.is_empty());
-    if name.is_none() && roles.is_some() {
+    if !section.has("claim") && roles.is_some() {
         section.problem("claim_roles", "the claim is not given", "add claim = \"…\"");
     }
-    name.map(|name| RoleClaim { name, roles })
+    claim.map(|name| RoleClaim { name, roles })
 }
 
 /// How roles sign in: the keys that only `mode = "login"` has.

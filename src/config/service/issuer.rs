@@ -9,10 +9,10 @@ use portico_actors::workspace::Workspace;
 use uuid::Uuid;
 
 use crate::config::connections::connection::Connection;
-use crate::config::connections::identity::{self, IssuerIdentitySettings};
+use crate::config::connections::identity::{self, IssuerIdentitySettings, claim};
 use crate::config::declared::section::Section;
 use crate::config::declared::setting::Literal::{Number, Text, Texts};
-use crate::config::declared::setting::{Setting, TEXT, TEXTS, number, optional_table, word, words};
+use crate::config::declared::setting::{TEXT, TEXTS, number, optional_table, word, words};
 use crate::config::declared::table::{Table, settings};
 
 settings! {
@@ -56,10 +56,6 @@ settings! {
 
 words! {
     Scope { "read" => Self::Read, "write" => Self::Write, "admin" => Self::Admin }
-}
-
-const fn claim(remedy: &'static str) -> Setting {
-    TEXT.checked(|text| !text.is_empty(), "a claim must have a name", remedy)
 }
 
 /// Reads every table. `ours` is our own issuer, which none of them may be.

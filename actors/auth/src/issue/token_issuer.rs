@@ -1,6 +1,7 @@
 //! Makes access tokens, limited to their subjects' current rights.
 
 use crate::actor::AuthActor;
+use crate::clock::Timestamp;
 use crate::oauth::grant::{AccessToken, GrantError, TokenSpec, narrowed_scope, no_target, resource};
 use crate::verify::token::AccessTokenClaims;
 use portico_core::principal::{Rights, Scope};
@@ -11,10 +12,14 @@ impl AuthActor {
     ///
     /// # Errors
     /// `invalid_grant` if the subject is removed or disabled, `invalid_scope` and `invalid_target` for more than it
-    /// has, `server_error` if no key signs.
+    /// has, `server_error` if no key signs or if the clock is behind the subject's beginning.
     pub(crate) fn issue_token(&self, spec: &TokenSpec) -> Result<AccessToken, GrantError> {
         let unknown = || GrantError::new("invalid_grant", "the account behind this grant is removed or disabled");
         let holder = self.snapshot.holder(&spec.subject).ok_or_else(unknown)?;
+        let now = self.settings.clock.now().time();
+        if holder.since > now.after(self.tokens.skew()) {
+            return Err(begins_later(holder.since, now));
+        }
         let resource = given(spec.resource.as_deref()).map(|asked| resource(asked, &self.tokens)).transpose()?;
         let mut rights = holder.rights.intersection(&spec.rights);
         if let Some(resource) = &resource
@@ -40,7 +45,7 @@ impl AuthActor {
             None => Err("the store has no signing key; make one with `portico key rotate`".to_owned()),
             Some(key) => {
                 // A token issued in the same second in which earlier ones ended must not count as one of them.
-                let issued = self.tokens.issue(key, self.settings.clock.now().time().max(holder.since), &issue);
+                let issued = self.tokens.issue(key, now.max(holder.since), &issue);
                 issued.map_err(|error| error.cause().unwrap_or(&error.message).to_owned())
             }
         };
@@ -53,6 +58,16 @@ impl AuthActor {
         })?;
         Ok(AccessToken { token, expires_in: self.tokens.lifetime(), scope: rights.widest().list() })
     }
+}
+
+/// The account was made or disabled while the clock was ahead: a token of now would count as one that has ended, and one
+/// of then is not valid yet.
+fn begins_later(since: Timestamp, now: Timestamp) -> GrantError {
+    let told = format!(
+        "the account behind this grant begins at {since}, and the service's clock says {now}: the clock is wrong, or was \
+         wrong when the account was made or disabled; set it right, then wait until {since} or make the account anew"
+    );
+    GrantError::new("server_error", told)
 }
 
 /// A parameter without a value counts as left out (RFC 6749 §3.2).

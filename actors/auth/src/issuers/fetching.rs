@@ -45,8 +45,8 @@ impl Handler<Fetched> for AuthActor {
         let now = self.settings.clock.now().time();
         let Some(issuer) = self.issuers.get_mut(index) else { return };
         match issuer.fetched(keys, now) {
-            // Verdicts on signatures of removed keys must not stay in the cache.
-            Ok(()) => self.cache.clear(),
+            // What was let in by a key that is gone must neither stay in the cache nor go on.
+            Ok(()) => self.reverify(),
             Err(cause) => {
                 let issuer = issuer.name().to_owned();
                 (self.settings.observer)(&Event::IssuerFailed { issuer, cause });

@@ -1,7 +1,6 @@
 //! Trusted issuers of access tokens besides our own: what they are trusted with, and how their tokens are
 //! interpreted. Their keys are fetched in `jwks`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use crate::clock::Timestamp;
+use crate::clock::{Moment, Timestamp};
 use crate::issuers::jwks::{self, Keys};
 use crate::keys::key::{PublicKey, VerifyingKey};
 use crate::verify::jws::Signed;
@@ -24,7 +23,7 @@ use portico_core::principal::{self, Asserted, Endpoint, Principal, Rights, Scope
 /// Keys are asked for again no sooner than this, however many tokens name an unknown one.
 const BETWEEN_FETCHES: Duration = Duration::from_secs(30);
 /// The same after a failure.
-const BETWEEN_FAILURES: Duration = Duration::from_secs(5);
+pub(crate) const BETWEEN_FAILURES: Duration = Duration::from_secs(5);
 /// Keys that are older are fetched anew; a token is looked at again at least so often.
 const FRESH: Duration = Duration::from_mins(10);
 /// Keys that are older, and that cannot be fetched anew, are used no more: one that was withdrawn
@@ -116,25 +115,34 @@ impl TrustedIssuer {
 /// A trusted issuer with the keys that are known of it now.
 pub(crate) struct Issuer {
     settings: TrustedIssuer,
-    /// By `kid`; empty if the set has none.
-    keys: HashMap<String, VerifyingKey>,
-    fetched_at: Option<Timestamp>,
-    next_fetch: Option<Timestamp>,
+    /// As they stand in the set: several may have one `kid`, or none, which is the empty one.
+    keys: Vec<VerifyingKey>,
+    fetched_at: Option<Moment>,
+    /// When the last attempt to fetch them ended.
+    tried_at: Option<Moment>,
+    /// Whether it failed.
+    failed: bool,
     fetching: bool,
     waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl Issuer {
     pub(crate) fn new(settings: TrustedIssuer) -> Result<Self> {
-        let mut keys = HashMap::new();
+        let mut keys = Vec::new();
         if let IssuerKeys::Fixed(IssuerKey(public)) = &settings.keys {
-            keys.insert(String::new(), VerifyingKey::new(String::new(), public.clone(), None)?);
+            keys.push(VerifyingKey::new(String::new(), public.clone(), None)?);
         }
-        Ok(Self { settings, keys, fetched_at: None, next_fetch: None, fetching: false, waiting: Vec::new() })
+        let (fetched_at, tried_at, failed, fetching, waiting) = (None, None, false, false, Vec::new());
+        Ok(Self { settings, keys, fetched_at, tried_at, failed, fetching, waiting })
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.settings.issuer
+    }
+
+    /// The claim that names the caller.
+    pub(crate) fn subject_claim(&self) -> &str {
+        &self.settings.subject_claim
     }
 
     /// Sets the maximal rights of its tokens.
@@ -151,10 +159,11 @@ impl Issuer {
         now: Timestamp,
     ) -> Result<(Principal, Timestamp), Refusal> {
         let signed = Signed::read(token)?;
-        let key = self.key(signed.header.kid.as_deref()).ok_or(Refusal::UnknownKey)?;
+        let kid = signed.header.kid.clone();
         let is_of_type = self.settings.types.iter().any(|typ| signed.header.is_of_type(typ));
-        let members = signed.verified(key)?;
-        let keys_until = self.keys_until();
+        let members = signed.verified_by(self.candidates(kid.as_deref()));
+        let members = members.map_err(|refusal| self.unverified(refusal, kid.as_deref()))?;
+        let keys_until = self.keys_until(now);
         if keys_until.is_some_and(|until| now >= until) {
             return Err(Refusal::KeysTooOld);
         }
@@ -218,17 +227,35 @@ impl Issuer {
     }
 
     /// Returns how long the fetched keys are used; `None` if they are not fetched.
-    fn keys_until(&self) -> Option<Timestamp> {
-        self.fetched_at.map(|fetched| fetched.after(LONGEST_USE))
+    fn keys_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let age = Moment::now(now).since(self.fetched_at?);
+        Some(now.after(LONGEST_USE.saturating_sub(age)))
     }
 
-    fn key(&self, kid: Option<&str>) -> Option<&VerifyingKey> {
-        match (&self.settings.keys, kid) {
-            (IssuerKeys::Fixed(_), _) => self.keys.get(""),
-            (IssuerKeys::Url(_), Some(kid)) => self.keys.get(kid),
-            // Without a name there must be no choice.
-            (IssuerKeys::Url(_), None) => self.keys.values().next().filter(|_| self.keys.len() == 1),
+    /// Whether the keys are those of a JWK set.
+    fn is_fetched(&self) -> bool {
+        matches!(self.settings.keys, IssuerKeys::Url(_))
+    }
+
+    /// The keys that a token with this `kid` may be signed with. A set need not name its keys, and those of different
+    /// kinds may share a name (RFC 7517 §4.5); a token need not name one (RFC 7515 §4.1.4).
+    fn candidates(&self, kid: Option<&str>) -> impl Iterator<Item = &VerifyingKey> {
+        let kid = kid.filter(|_| self.is_fetched());
+        self.keys.iter().filter(move |key| kid.is_none_or(|kid| key.kid == kid))
+    }
+
+    /// Returns why a token that no candidate has signed is refused.
+    fn unverified(&self, refusal: Refusal, kid: Option<&str>) -> Refusal {
+        let is_unknown = match refusal {
+            Refusal::UnknownKey => true,
+            // Without a name it may be signed with a key that is newer than ours.
+            Refusal::WrongAlgorithm | Refusal::WrongSignature => kid.unwrap_or_default().is_empty(),
+            _ => false,
+        };
+        if !is_unknown || !self.is_fetched() {
+            return refusal;
         }
+        if self.failed || self.fetched_at.is_none() { Refusal::KeysAway } else { Refusal::UnknownKey }
     }
 
     fn scope(&self, claim: Option<&Value>) -> Option<Scope> {
@@ -243,14 +270,14 @@ impl Issuer {
 
     /// Whether the keys are so old that they should be fetched anew.
     pub(crate) fn is_stale(&self, now: Timestamp) -> bool {
-        matches!(self.settings.keys, IssuerKeys::Url(_))
-            && self.fetched_at.is_none_or(|fetched| now >= fetched.after(FRESH))
+        self.is_fetched() && self.fetched_at.is_none_or(|fetched| Moment::now(now).is_past(fetched, FRESH))
     }
 
     /// Starts to fetch the keys, unless that was done a moment ago. `done` is called with the result.
     pub(crate) fn fetch(&mut self, client: &reqwest::Client, now: Timestamp, done: impl FnOnce(Keys) + 'static) {
         let IssuerKeys::Url(url) = &self.settings.keys else { return };
-        if self.fetching || self.next_fetch.is_some_and(|next| now < next) {
+        let pause = if self.failed { BETWEEN_FAILURES } else { BETWEEN_FETCHES };
+        if self.fetching || self.tried_at.is_some_and(|tried| !Moment::now(now).is_past(tried, pause)) {
             return;
         }
         self.fetching = true;
@@ -272,9 +299,10 @@ impl Issuer {
     }
 
     /// Returns the text for a failure to fetch the keys.
-    fn told(&self, cause: String, now: Timestamp) -> String {
-        match self.fetched_at.filter(|fetched| now >= fetched.after(LONGEST_USE)) {
+    fn told(&self, cause: String, now: Moment) -> String {
+        match self.fetched_at.filter(|fetched| now.since(*fetched) >= LONGEST_USE) {
             Some(fetched) => {
+                let fetched = fetched.time();
                 format!(
                     "{cause}; its keys were fetched at {fetched}, and its tokens are refused until newer keys are \
                      fetched"
@@ -288,10 +316,11 @@ impl Issuer {
     pub(crate) fn fetched(&mut self, keys: Keys, now: Timestamp) -> std::result::Result<(), String> {
         self.fetching = false;
         self.waiting.clear();
-        self.next_fetch = Some(now.after(if keys.is_ok() { BETWEEN_FETCHES } else { BETWEEN_FAILURES }));
+        let now = Moment::now(now);
+        self.tried_at = Some(now);
+        self.failed = keys.is_err();
         let read = keys.map_err(|cause| self.told(cause, now))?;
-        let read = read.into_iter().filter_map(|(kid, public)| VerifyingKey::new(kid, public, None).ok());
-        self.keys = read.map(|key| (key.kid.clone(), key)).collect();
+        self.keys = read.into_iter().filter_map(|(kid, public)| VerifyingKey::new(kid, public, None).ok()).collect();
         self.fetched_at = Some(now);
         Ok(())
     }

@@ -18,7 +18,7 @@ const LARGEST: usize = 256 * 1024;
 /// Keys of a set that are looked at.
 const MOST_KEYS: usize = 100;
 
-/// Keys by `kid`, or the cause for the log.
+/// Keys, each with its `kid` or an empty text, or the cause for the log.
 pub(crate) type Keys = std::result::Result<Vec<(String, PublicKey)>, String>;
 
 /// See [`TrustedIssuer::check_url`](crate::TrustedIssuer::check_url).

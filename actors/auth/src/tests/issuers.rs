@@ -2,8 +2,9 @@
 //! fetched.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use actix::Addr;
 use secrecy::SecretString;
@@ -13,10 +14,12 @@ use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use super::attacks::{Pair, forge, pair, signed, with, without};
-use super::support::{House, ISSUER, SALES, STOCK, only};
+use super::support::{House, ISSUER, SALES, STOCK, only, pace};
 use crate::keys::key::{Algorithm, NewKey, VerifyingKey};
+use crate::throttle::Rate;
 use crate::verify::request::VerifyCredential;
-use crate::{AuthActor, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
+use crate::{AuthActor, AuthLimits, AuthSettings, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
+use portico_core::error::{Kind, Result};
 use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope, WorkspaceGrant};
 
 pub(super) const THEIRS: &str = "https://id.example.org";
@@ -102,12 +105,13 @@ pub(super) fn claims() -> Value {
 }
 
 pub(super) async fn ask(actor: &Addr<AuthActor>, token: String) -> Option<Arc<Principal>> {
+    verdict(actor, token).await.ok()
+}
+
+async fn verdict(actor: &Addr<AuthActor>, token: String) -> Result<Arc<Principal>> {
     let credential = Credential::Bearer(SecretString::from(token));
-    actor
-        .send(VerifyCredential::from(Authenticate { credential, endpoint: Endpoint::Mcp, from: None }))
-        .await
-        .unwrap()
-        .ok()
+    let asked = Authenticate { credential, endpoint: Endpoint::Mcp, from: None };
+    actor.send(VerifyCredential::from(asked)).await.unwrap()
 }
 
 /// The PEM of a key, from the part before its bits and its bits.
@@ -229,7 +233,7 @@ async fn a_subject_of_another_issuer_can_be_refused_and_what_goes_on_under_it_en
     let by = ask(&actor, shown()).await.unwrap();
     let mut store = house.store();
     store.disable_subject(&by.subject).unwrap();
-    let mut pace = super::support::pace();
+    let mut pace = pace();
     while !by.validity.is_lost() {
         pace.tick().await;
     }
@@ -329,4 +333,112 @@ async fn new_keys_are_found_and_lost_ones_are_refused() {
     house.until_told(3).await;
     let told = house.outages();
     assert!(told[0].contains("503") && told[1].contains("more than") && told[2].contains("302"), "{told:?}");
+}
+
+/// Neither a set nor a token need name keys, and several keys may have one name (RFC 7517 §4.5).
+#[actix::test]
+async fn keys_without_a_name_or_of_one_name_verify_beside_each_other() {
+    let house = House::new();
+    let pairs = [key(Algorithm::EdDsa), key(Algorithm::Es256), key(Algorithm::EdDsa)];
+    let publisher = Publisher::start(&[]).await;
+    let actor = house.trusting(vec![publisher.issuer()]).await;
+    let named = |object: Value, kid: Option<&str>| match kid {
+        Some(kid) => with(object, "kid", json!(kid)),
+        None => without(object, "kid"),
+    };
+    let publish = |pairs: &[Pair], kid: Option<&str>| {
+        let jwk = |pair: &Pair| named(serde_json::to_value(pair.verifying.jwk()).unwrap(), kid);
+        let keys: Vec<Value> = pairs.iter().map(jwk).collect();
+        publisher.answer_with("200 OK", &json!({"keys": keys}).to_string());
+    };
+    let opens = async |kid: Option<&str>, name: &Pair, pair: &Pair| {
+        ask(&actor, signed(&named(header(name), kid), &claims(), pair)).await.is_some()
+    };
+    for kid in [None, Some("shared")] {
+        publish(&pairs, kid);
+        house.pass(30);
+        for (number, pair) in pairs.iter().enumerate() {
+            assert!(opens(kid, pair, pair).await, "{kid:?}, key {number}");
+            assert!(opens(None, pair, pair).await, "a token without a name, key {number}");
+        }
+        assert!(!opens(kid, &pairs[1], &pairs[0]).await, "the key decides on the algorithm");
+        assert!(!opens(kid, &pairs[0], &key(Algorithm::EdDsa)).await, "{kid:?}: another key");
+    }
+    let newer = [key(Algorithm::EdDsa)];
+    publish(&newer, None);
+    house.pass(30);
+    assert!(opens(None, &newer[0], &newer[0]).await, "a new key without a name is looked for");
+    assert!(!opens(None, &pairs[0], &pairs[0]).await);
+}
+
+#[actix::test]
+async fn keys_are_fetched_anew_after_the_clock_was_set_back() {
+    for is_unknown in [false, true] {
+        let (house, ahead) = (House::new(), Arc::new(AtomicI64::new(7_200)));
+        let (old, new) = (key(Algorithm::EdDsa), key(Algorithm::Es256));
+        let publisher = Publisher::start(&[&old.verifying]).await;
+        let (issuers, clock) = (vec![publisher.issuer()], house.clock_ahead(&ahead));
+        let actor = AuthActor::start(AuthSettings { issuers, clock, ..house.settings() }).await.unwrap();
+        let claims = with(claims(), "exp", json!(NOW + 10_000));
+        let (by_old, by_new) = (signed(&header(&old), &claims, &old), signed(&header(&new), &claims, &new));
+        assert!(ask(&actor, by_old.clone()).await.is_some());
+        publisher.publish(&[&new.verifying]);
+        ahead.store(0, Ordering::SeqCst);
+        if !is_unknown {
+            let mut pace = pace();
+            while ask(&actor, by_old.clone()).await.is_some() {
+                pace.tick().await;
+            }
+        }
+        assert!(ask(&actor, by_new).await.is_some());
+        assert!(ask(&actor, by_old).await.is_none(), "its key was withdrawn");
+        assert_eq!(publisher.asked(), 2);
+    }
+}
+
+#[actix::test]
+async fn a_token_is_no_guess_while_its_issuers_keys_cannot_be_fetched() {
+    let house = House::new();
+    let (known, next) = (key(Algorithm::EdDsa), key(Algorithm::EdDsa));
+    let publisher = Publisher::start(&[]).await;
+    let fails = || publisher.answer_with("500 Internal Server Error", "");
+    let limits = AuthLimits { failures_per_address: Rate::per_minute(1), ..AuthLimits::default() };
+    let settings = AuthSettings { issuers: vec![publisher.issuer()], limits, ..house.settings() };
+    let actor = AuthActor::start(settings).await.unwrap();
+    let (by_known, by_next) = (signed(&header(&known), &claims(), &known), signed(&header(&next), &claims(), &next));
+    fails();
+    for _ in 0..3 {
+        let refused = verdict(&actor, by_known.clone()).await.unwrap_err();
+        assert_eq!((refused.kind, refused.get_retry_after()), (Kind::Unavailable, Some(Duration::from_secs(5))));
+        assert!(refused.cause().unwrap().contains("keys could not be fetched"), "{refused:?}");
+    }
+    publisher.publish(&[&known.verifying]);
+    house.pass(5);
+    assert!(ask(&actor, by_known.clone()).await.is_some());
+    fails();
+    house.pass(30);
+    assert_eq!(verdict(&actor, by_next.clone()).await.unwrap_err().kind, Kind::Unavailable, "it may be a new key");
+    assert!(ask(&actor, by_known.clone()).await.is_some(), "known keys stay in use");
+    publisher.publish(&[&known.verifying]);
+    house.pass(5);
+    assert_eq!(verdict(&actor, by_next.clone()).await.unwrap_err().kind, Kind::Unauthenticated, "now it is none");
+    assert_eq!(verdict(&actor, by_next).await.unwrap_err().kind, Kind::Busy, "and counts as a guess");
+}
+
+#[actix::test]
+async fn what_goes_on_under_a_token_ends_when_its_issuer_withdraws_the_key() {
+    let house = House::new();
+    let [old, new, unknown] = [key(Algorithm::EdDsa), key(Algorithm::Es256), key(Algorithm::EdDsa)];
+    let publisher = Publisher::start(&[&old.verifying, &new.verifying]).await;
+    let actor = house.trusting(vec![publisher.issuer()]).await;
+    let shown = |pair: &Pair| signed(&header(pair), &claims(), pair);
+    let (by_old, by_new) = (ask(&actor, shown(&old)).await.unwrap(), ask(&actor, shown(&new)).await.unwrap());
+    publisher.answer_with("503 Service Unavailable", "");
+    house.pass(30);
+    assert!(ask(&actor, shown(&unknown)).await.is_none());
+    assert!(!by_old.validity.is_lost() && !by_new.validity.is_lost(), "an outage of the issuer ends nothing");
+    publisher.publish(&[&new.verifying]);
+    house.pass(5);
+    assert!(ask(&actor, shown(&unknown)).await.is_none());
+    assert!(by_old.validity.is_lost() && !by_new.validity.is_lost());
 }

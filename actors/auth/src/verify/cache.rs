@@ -20,7 +20,7 @@ const MOST: usize = 10_000;
 /// The cached verdicts, shared by all that are started with the same settings.
 #[derive(Clone)]
 pub(crate) struct CacheStorage {
-    cache: Arc<Cache<CredentialKey, VerifiedCredential>>,
+    cache: Arc<Cache<CredentialKey, Judged>>,
     /// Credentials that were valid once, whatever they are now.
     known: Arc<Cache<Digest, ()>>,
 }
@@ -49,6 +49,13 @@ pub(crate) struct VerifiedCredential {
     pub(crate) used: Option<Digest>,
 }
 
+/// A verdict, and when it was made.
+#[derive(Clone)]
+struct Judged {
+    verdict: VerifiedCredential,
+    at: Timestamp,
+}
+
 impl VerifiedCache {
     pub(crate) fn new(memory: CacheStorage, clock: Clock, uses: Uses) -> Self {
         Self { memory, clock, uses }
@@ -56,9 +63,10 @@ impl VerifiedCache {
 
     /// Returns the principal of a cached verdict that still holds.
     pub(crate) fn get(&self, key: &CredentialKey) -> Option<Arc<Principal>> {
-        let verdict = self.memory.cache.get(key)?;
+        let Judged { verdict, at } = self.memory.cache.get(key)?;
         let now = self.clock.now().time();
-        if verdict.until.is_some_and(|until| now >= until) || verdict.by.validity.is_lost() {
+        // A clock that was set back does not say how old the verdict is.
+        if now < at || verdict.until.is_some_and(|until| now >= until) || verdict.by.validity.is_lost() {
             return None;
         }
         self.note(&verdict, now);
@@ -72,10 +80,10 @@ impl VerifiedCache {
 
     /// Caches a verdict, and records the use of the token.
     pub(crate) fn insert(&self, key: CredentialKey, verdict: VerifiedCredential) -> Arc<Principal> {
-        let by = Arc::clone(&verdict.by);
-        self.note(&verdict, self.clock.now().time());
+        let (by, at) = (Arc::clone(&verdict.by), self.clock.now().time());
+        self.note(&verdict, at);
         self.memory.known.insert(key.0, ());
-        self.memory.cache.insert(key, verdict);
+        self.memory.cache.insert(key, Judged { verdict, at });
         by
     }
 

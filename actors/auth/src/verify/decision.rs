@@ -57,8 +57,8 @@ impl AuthActor {
         by
     }
 
-    /// Verifies again the access tokens under which something runs: those that are revoked or have fewer rights
-    /// lose their validity. An expired token is treated as if it were not.
+    /// Verifies again the access tokens under which something runs: those that are revoked, whose key was withdrawn or
+    /// that have fewer rights lose their validity. An expired token is treated as if it were not.
     pub(crate) fn reverify(&mut self) {
         self.cache.clear();
         let now = self.settings.clock.now();
@@ -70,8 +70,8 @@ impl AuthActor {
             let token = shown.token.expose_secret();
             let stands = match self.bearer(token, key.1, at) {
                 Ok((by, _)) => shown.by.is_within(&by),
-                // Keys of another issuer may have to be fetched anew.
-                Err(Refusal::UnknownKey) => self.foreign(token).is_some(),
+                // Behind the next fetch of the issuer's keys it is known whether this one was withdrawn.
+                Err(Refusal::KeysAway) => true,
                 Err(_) => false,
             };
             if stands {

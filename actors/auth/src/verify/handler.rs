@@ -7,11 +7,12 @@ use secrecy::ExposeSecret;
 use tokio::sync::oneshot;
 
 use crate::actor::AuthActor;
+use crate::issuers::issuer::{BETWEEN_FAILURES, Issuer};
 use crate::records;
 use crate::sync::lookup::{CachedAnswer, CredentialQuery};
 use crate::verify::refusal::Refusal;
 use crate::verify::request::VerifyCredential;
-use portico_core::error::{Error, Result};
+use portico_core::error::{Error, Kind, Result};
 use portico_core::principal::{Credential, Principal};
 
 impl AuthActor {
@@ -28,7 +29,12 @@ impl AuthActor {
                     !email.contains('@') || records::is_usual_address(email) || self.snapshot.holder(email).is_some();
                 (self.snapshot.id_of(shown).map(str::to_owned), is_told.then(|| email.to_owned()))
             }
-            Credential::Bearer(token) => self.tokens.identity(token.expose_secret(), refusal).unwrap_or_default(),
+            Credential::Bearer(token) => {
+                let token = token.expose_secret();
+                let issuer = self.foreign(token).and_then(|index| self.issuers.get(index));
+                let subject = issuer.map_or("sub", Issuer::subject_claim);
+                self.tokens.identity(token, subject, refusal).unwrap_or_default()
+            }
         };
         let because = |error: Error| {
             error
@@ -39,6 +45,10 @@ impl AuthActor {
         if refusal == Refusal::NoScope {
             let error = Error::forbidden("the access token has no scope that is known here").needs("read");
             return because(error.hint("ask for one with the scope read, write or admin"));
+        }
+        if refusal == Refusal::KeysAway {
+            let told = "this credential cannot be checked at the moment: the keys of its issuer could not be fetched";
+            return because(Error::new(Kind::Unavailable, told).retry_after(BETWEEN_FAILURES).judged());
         }
         // A credential that was valid once is not a guess.
         let quota = if refusal.was_genuine() { None } else { self.failures.count(asked.from, name) };

@@ -72,6 +72,31 @@ impl<'t> Signed<'t> {
 
     /// The claims, if `key` has signed them: its algorithm decides, the token's own is only compared with it.
     pub(crate) fn verified(self, key: &VerifyingKey) -> Result<Map<String, Value>, Refusal> {
+        self.check(key)?;
+        Ok(self.claims)
+    }
+
+    /// The claims, if one of `keys` has signed them.
+    pub(crate) fn verified_by<'k>(
+        self,
+        keys: impl Iterator<Item = &'k VerifyingKey>,
+    ) -> Result<Map<String, Value>, Refusal> {
+        let mut refusal = Refusal::UnknownKey;
+        for key in keys {
+            match self.check(key) {
+                Ok(()) => return Ok(self.claims),
+                // A key of another kind tells least.
+                Err(Refusal::WrongAlgorithm) if refusal != Refusal::UnknownKey => {}
+                Err(other @ (Refusal::WrongAlgorithm | Refusal::WrongSignature | Refusal::Malformed)) => {
+                    refusal = other;
+                }
+                Err(decided) => return Err(decided),
+            }
+        }
+        Err(refusal)
+    }
+
+    fn check(&self, key: &VerifyingKey) -> Result<(), Refusal> {
         if self.header.alg != key.algorithm.as_str() {
             return Err(Refusal::WrongAlgorithm);
         }
@@ -82,7 +107,7 @@ impl<'t> Signed<'t> {
         match jsonwebtoken::crypto::verify(self.signature, message, &key.decoding, algorithm) {
             // Bound to a key of its holder (RFC 7800), whose proof is not requested here: a thief could present it.
             Ok(true) if self.claims.contains_key("cnf") => Err(Refusal::BoundToKey),
-            Ok(true) => Ok(self.claims),
+            Ok(true) => Ok(()),
             Ok(false) => Err(Refusal::WrongSignature),
             Err(_) => Err(Refusal::Malformed),
         }

@@ -21,6 +21,8 @@ pub(crate) enum Refusal {
     Misleading,
     UnverifiedEmail,
     KeysTooOld,
+    /// It may be genuine: which keys its issuer has is not known.
+    KeysAway,
     Revoked,
     UnknownAccount,
     UnknownGrant,
@@ -85,7 +87,7 @@ impl Refusal {
 
     /// Whether an issuer's newer keys may change the judgement.
     pub(crate) const fn is_for_want_of_a_key(self) -> bool {
-        matches!(self, Self::UnknownKey | Self::KeysTooOld)
+        matches!(self, Self::UnknownKey | Self::KeysTooOld | Self::KeysAway)
     }
 
     pub(crate) const fn message(self) -> &'static str {
@@ -107,6 +109,7 @@ impl Refusal {
             Self::Misleading => "a text with control characters, or with characters that reverse its direction",
             Self::UnverifiedEmail => "its issuer does not say that the e-mail address was verified (email_verified)",
             Self::KeysTooOld => "its issuer's keys could not be fetched for a day",
+            Self::KeysAway => "its issuer's keys could not be fetched, and none that is known fits it",
             Self::Revoked => "the access token was revoked",
             Self::UnknownAccount => "the user or service account is unknown, removed or disabled",
             Self::UnknownGrant => "what a person granted has expired or was revoked",

@@ -173,15 +173,20 @@ impl Tokens {
         resource::reach(ours, endpoint).ok_or(Refusal::WrongAudience)
     }
 
-    /// Returns the id and the subject of a token with a genuine signature that was refused for another reason.
-    /// Another issuer's subject is prefixed with that issuer's name, as it is when accepted; the id of such a token
-    /// is not one of ours.
-    pub(crate) fn identity(&self, token: &str, refusal: Refusal) -> Option<(Option<String>, Option<String>)> {
+    /// Returns the id and the subject of a token with a genuine signature that was refused for another reason; the
+    /// claim `subject` names the caller. Another issuer's subject is prefixed with that issuer's name, as it is when
+    /// accepted; the id of such a token is not one of ours.
+    pub(crate) fn identity(
+        &self,
+        token: &str,
+        subject: &str,
+        refusal: Refusal,
+    ) -> Option<(Option<String>, Option<String>)> {
         let signed = Signed::read(token).ok().filter(|_| refusal.is_behind_signature())?;
         let text = |name| signed.claimed(name).map(str::to_owned);
         Some(match signed.claimed("iss") {
-            Some(issuer) if issuer != self.issuer => (None, text("sub").map(|subject| format!("{issuer}#{subject}"))),
-            _ => (text("jti"), text("sub")),
+            Some(issuer) if issuer != self.issuer => (None, text(subject).map(|subject| format!("{issuer}#{subject}"))),
+            _ => (text("jti"), text(subject)),
         })
     }
 

@@ -146,6 +146,16 @@ fn roles_of_callers_are_understood_and_what_cannot_be_one_is_told() {
         ("[connections.identity.principals]\nann = 5\n", "identity.principals", "a table of texts"),
         ("[connections.identity]\nclaim = \"a\"\nclaims = 1\n", "identity.claims", "did you mean claim, claim_roles?"),
         (
+            "[connections.identity]\nclaim = \"\"\npattern = \"app_{subject}\"\n",
+            "identity.claim",
+            "a claim must have a name; write the claim's name",
+        ),
+        (
+            "[connections.identity]\nclaim = \"\"\n[connections.identity.claim_roles]\na = \"b\"\n",
+            "identity.claim",
+            "or leave it out",
+        ),
+        (
             "[connections.identity]\npattern = \"{email}\"\n[connections.identity.claim_roles]\na = \"b\"\n",
             "identity.claim_roles",
             "the claim is not given",

@@ -1,7 +1,11 @@
 //! Tests that changes by the command line are in force, also for tokens already issued.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use super::support::{House, SALES, STOCK, account, ask, basic, bearer, exchange, only, user};
 use crate::records::{NewPat, NewUser};
+use crate::store::Store;
 use crate::{Algorithm, Jwks};
 use portico_core::error::Kind;
 use portico_core::principal::Scope;
@@ -74,4 +78,27 @@ async fn without_a_key_no_token_is_issued_and_the_rest_goes_on() {
     assert_eq!(actor.send(Jwks).await.unwrap().unwrap(), serde_json::json!({"keys": []}));
     store.rotate_key(Algorithm::Es256).unwrap();
     assert!(exchange(&actor, &nightly, &secret, None, None).await.is_ok());
+}
+
+#[actix::test]
+async fn no_token_is_dated_later_than_clocks_may_be_apart() {
+    let (house, ahead) = (House::new(), Arc::<AtomicI64>::default());
+    let mut store = Store::open_with(house.place(), house.clock_ahead(&ahead)).unwrap();
+    let (nightly, secret) = store.create_service_account(account("nightly", &[SALES], Scope::Read)).unwrap();
+    let actor = house.actor().await;
+    let before = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
+    ahead.store(7_200, Ordering::SeqCst);
+    store.disable_service_account("nightly").unwrap();
+    store.enable_service_account("nightly").unwrap();
+    ahead.store(0, Ordering::SeqCst);
+    let refused = exchange(&actor, &nightly, &secret, None, None).await.unwrap_err();
+    assert_eq!(refused.code, "server_error");
+    assert!(refused.description.contains("the clock is wrong"), "{refused}");
+    assert!(bearer(&actor, &before).await.is_err(), "enabling revives nothing");
+    // The account begins in the second after it was disabled, and the clocks may be half a minute apart.
+    house.pass(7_170);
+    assert!(exchange(&actor, &nightly, &secret, None, None).await.is_err());
+    house.pass(1);
+    let token = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
+    assert!(bearer(&actor, &token).await.is_ok(), "what is issued is good at once");
 }

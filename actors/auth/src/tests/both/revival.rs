@@ -4,12 +4,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::{Handler, Message};
+use secrecy::SecretString;
 
 use super::support::{House, SALES, STOCK, basic, user};
 use crate::oauth::client::ClientPolicy;
 use crate::records::NewPat;
+use crate::tests::attacks::signed;
+use crate::tests::issuers::{Publisher, claims, header, key};
 use crate::verify::request::VerifyCredential;
-use crate::{Auth, AuthActor, AuthSettings, Authenticate, IssueToken, Reconfigure, TokenSpec};
+use crate::{Algorithm, Auth, AuthActor, AuthSettings, Authenticate, IssueToken, Reconfigure, TokenSpec};
 use portico_core::error::Kind;
 use portico_core::event::Event;
 use portico_core::principal::{Credential, Endpoint, Rights, Scope};
@@ -104,4 +107,30 @@ async fn settings_that_were_read_anew_outlive_the_actor() {
         pace.tick().await;
     }
     assert_eq!(issued().await, (Duration::from_mins(2), false, true));
+}
+
+#[actix::test]
+async fn what_goes_on_under_another_issuers_token_outlives_the_actor_until_its_key_is_withdrawn() {
+    let house = House::new();
+    let pair = key(Algorithm::EdDsa);
+    let publisher = Publisher::start(&[&pair.verifying]).await;
+    let auth = Auth::start(AuthSettings { issuers: vec![publisher.issuer()], ..house.settings() }).await.unwrap();
+    let authenticate = || {
+        let credential = Credential::Bearer(SecretString::from(signed(&header(&pair), &claims(), &pair)));
+        auth.authenticate(Authenticate { credential, endpoint: Endpoint::Mcp, from: None })
+    };
+    let by = authenticate().await.unwrap();
+    let before = auth.address();
+    auth.send(Panic).await.unwrap_err();
+    let mut pace = super::support::pace();
+    while auth.address() == before {
+        pace.tick().await;
+    }
+    // The successor has fetched no keys yet, and looks at everything anew with each change of the store.
+    house.store().add_user(user("ann@example.com")).unwrap();
+    auth.sync().await;
+    assert!(!by.validity.is_lost());
+    publisher.publish(&[]);
+    assert_eq!(authenticate().await.unwrap_err().kind, Kind::Unauthenticated);
+    assert!(by.validity.is_lost());
 }
