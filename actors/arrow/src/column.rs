@@ -18,6 +18,7 @@ const FIXED: usize = 8;
 /// The values of a column that wait for their batch.
 pub struct Values {
     label: String,
+    type_: ArrowType,
     column: Box<dyn Column>,
     /// Rows so far, in all batches.
     rows: u64,
@@ -139,24 +140,28 @@ impl Values {
     /// Makes the column `label` of type `type_`. `spell` writes a value that is not text, if the column is of text;
     /// without it such a value does not fit.
     pub fn new(type_: &ArrowType, label: &str, spell: Option<FormatText>) -> Self {
-        Self { label: label.to_owned(), column: column(type_, spell), rows: 0 }
+        Self { label: label.to_owned(), type_: type_.clone(), column: column(type_, spell), rows: 0 }
     }
 
     /// Appends one value. Returns its approximate size in bytes.
     ///
     /// # Errors
-    /// [`Kind::Rejected`] for a value that does not fit the column's type.
+    /// [`Kind::Rejected`] for a value that Arrow's type has no room for.
     pub fn push(&mut self, cell: &Cell<'_>) -> Result<usize> {
         self.rows += 1;
         match self.column.append(cell) {
             Some(_) if *cell == Cell::Null => Ok(1),
             Some(octets) => Ok(octets),
-            None => Err(Error::new(
-                Kind::Rejected,
-                format!("column {:?} holds a value in row {} that is none of its type", self.label, self.rows),
-            )
-            .hint("cast this column to text")),
+            None => Err(self.without_room()),
         }
+    }
+
+    /// The source's type may have more values than Arrow's: infinite dates, NaN as a decimal, the hour 24.
+    fn without_room(&self) -> Error {
+        let Self { label, type_, rows, .. } = self;
+        let message = format!("column {label:?} holds a value in row {rows} that Arrow's type {type_} has no room for");
+        Error::new(Kind::Rejected, message)
+            .hint("cast this column to text, or accept another format, such as application/json")
     }
 
     /// The values so far; it begins anew.

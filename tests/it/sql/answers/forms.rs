@@ -64,7 +64,11 @@ pub(super) async fn difference(
         Some(serde_json::from_slice::<Value>(last).ok()?.get("error")?.clone())
     };
     // What a type of Arrow's has no room for is told with its remedy.
-    let is_wide = || form == ARROW && error().is_some_and(|error| error["hint"] == "cast this column to text");
+    let is_wide = || {
+        let has_no_room =
+            |error: &Value| error["message"].as_str().is_some_and(|words| words.contains("has no room for"));
+        form == ARROW && error().as_ref().is_some_and(has_no_room)
+    };
     let is_one = |error: &Value| error["message"].as_str().is_some_and(|words| words.contains("room for one result"));
     if document.error.is_some() {
         // Before anything is run it is said that there would be several.

@@ -128,15 +128,19 @@ async fn types_of_postgresql_are_as_narrow_as_their_values() {
     let value = wide[0].column(0).as_primitive::<Decimal256Type>().value(0);
     assert_eq!(value.to_string(), format!("-{}", "9".repeat(76)));
     // What a type has no room for is told with its remedy, before anything is sent.
-    for value in ["'infinity'::date", "'NaN'::numeric(5, 2)", "'24:00'::time"] {
+    for (value, type_) in [
+        ("'infinity'::date", DataType::Date32),
+        ("'NaN'::numeric(5, 2)", DataType::Decimal128(5, 2)),
+        ("'24:00'::time", DataType::Time64(TimeUnit::Microsecond)),
+        ("'294276-12-31'::timestamp", micros(None)),
+    ] {
         let response = query(&app, &format!("SELECT {value} AS v")).await;
         let (status, answer) = read(response).await;
         assert_eq!((status, &answer["error"]["code"]), (400, &json!(1400)), "{value}: {answer}");
-        assert_eq!(answer["error"]["hint"], "cast this column to text");
-        assert!(
-            answer["error"]["message"].as_str().unwrap().contains("column \"v\" holds a value in row 1"),
-            "{answer}"
-        );
+        let message = format!("column \"v\" holds a value in row 1 that Arrow's type {type_} has no room for");
+        assert_eq!(answer["error"]["message"], json!(message));
+        let hint = answer["error"]["hint"].as_str().unwrap();
+        assert!(hint.contains("cast this column to text") && hint.contains("application/json"), "{hint}");
     }
 }
 
