@@ -182,3 +182,21 @@ async fn rows_of_cursors_are_what_a_select_shows() {
     assert_eq!(results[1]["rows"].as_array().unwrap().len(), 1000);
     assert_eq!((&results[2]["rows"], &results[2]["schema"][0]["columnLabel"]), (&json!([]), &json!("nothing")));
 }
+
+#[actix_web::test]
+async fn lists_in_rows_of_cursors_are_what_a_select_shows() {
+    let (app, admin) = on_postgres().await;
+    let lists = "SELECT ARRAY[ROW(1, 'a b'), NULL] AS records,
+        (SELECT most_common_vals FROM pg_stats WHERE tablename = 'counted' AND attname = 'word') AS words";
+    let routines = format!(
+        "CREATE TABLE counted AS SELECT 'a, b'::text AS word FROM generate_series(1, 20);
+        ANALYZE counted;
+        CREATE FUNCTION lists() RETURNS refcursor LANGUAGE plpgsql STABLE AS $body$ DECLARE a refcursor; BEGIN
+            OPEN a FOR {lists}; RETURN a; END $body$;"
+    );
+    admin.batch_execute(&routines).await.unwrap();
+    let expected = json!([[r#"["(1,\"a b\")",null]"#, r#"["a, b"]"#]]);
+    assert_eq!(app.rows(lists).await, expected);
+    let (status, document) = app.exec(json!({"procedure": "lists"})).await;
+    assert_eq!((status, &document["results"][0]["rows"]), (200, &expected), "{document}");
+}

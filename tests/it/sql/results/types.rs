@@ -16,7 +16,10 @@ CREATE TYPE span AS RANGE (subtype = float8);
 CREATE TYPE temperature;
 CREATE FUNCTION temperature_in(cstring) RETURNS temperature LANGUAGE internal IMMUTABLE STRICT AS 'int4in';
 CREATE FUNCTION temperature_out(temperature) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'int4out';
-CREATE TYPE temperature (INPUT = temperature_in, OUTPUT = temperature_out, LIKE = int4);";
+CREATE TYPE temperature (INPUT = temperature_in, OUTPUT = temperature_out, LIKE = int4);
+CREATE TABLE counted AS SELECT 1 AS n, 'sad'::mood AS feeling, 'a \"b\"'::text AS word, '2024-02-29'::date AS d
+    FROM generate_series(1, 20);
+ANALYZE counted;";
 
 /// Expression, the JSON text of its value, and its dataType.
 const CASES: &[(&str, &str, u8)] = &[
@@ -100,6 +103,27 @@ const CASES: &[(&str, &str, u8)] = &[
     ("ARRAY['sad']::mood[]", r#""[\"sad\"]""#, 5),
     ("ARRAY['sad']::moods", r#""[\"sad\"]""#, 5),
     ("ARRAY[ROW(1, 'x')::pair]", r#""[\"(1,x)\"]""#, 5),
+    ("ARRAY[ROW(1, 'a b'), NULL]", r#""[\"(1,\\\"a b\\\")\",null]""#, 5),
+    ("ARRAY[ROW()]", r#""[\"()\"]""#, 5),
+    ("(SELECT array_agg(whole) FROM (VALUES (1, NULL), (2, 'x')) whole)", r#""[\"(1,)\",\"(2,x)\"]""#, 5),
+    ("NULL::record[]", "null", 5),
+    ("(SELECT most_common_vals FROM pg_stats WHERE tablename = 'counted' AND attname = 'n')", r#""[1]""#, 5),
+    (
+        "(SELECT most_common_vals FROM pg_stats WHERE tablename = 'counted' AND attname = 'feeling')",
+        r#""[\"sad\"]""#,
+        5,
+    ),
+    (
+        "(SELECT most_common_vals FROM pg_stats WHERE tablename = 'counted' AND attname = 'word')",
+        r#""[\"a \\\"b\\\"\"]""#,
+        5,
+    ),
+    (
+        "(SELECT most_common_vals FROM pg_stats WHERE tablename = 'counted' AND attname = 'd')",
+        r#""[\"2024-02-29\"]""#,
+        5,
+    ),
+    ("(SELECT histogram_bounds FROM pg_stats WHERE tablename = 'counted' AND attname = 'n')", "null", 5),
     ("ARRAY['-7']::temperature[]", r#""[\"-7\"]""#, 5),
     ("ARRAY[1.5]::money[]", r#""[\"$1.50\"]""#, 5),
     ("'{\"[1,5)\"}'::int4range[]", r#""[\"[1,5)\"]""#, 5),

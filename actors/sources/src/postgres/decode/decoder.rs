@@ -121,10 +121,15 @@ pub(crate) fn is_true_array(type_: &Type) -> bool {
 
 /// Returns how to request a column without a decoder: an expression around its name, and the decoder of its result.
 pub(crate) fn printed(name: &str, type_: &Type) -> (String, ColumnDecoder) {
+    let texts = || (format!("{name}::text[]"), ColumnDecoder::Array(Box::new(ColumnDecoder::Plain(text))));
     match element(type_) {
+        // Rows without a type's name are printed as those of a type are.
+        _ if *type_ == Type::RECORD_ARRAY => texts(),
+        // Each value tells the type of its elements, which may be the user's own: only the source knows all of them.
+        _ if *type_ == Type::ANYARRAY => (format!("pg_catalog.array_to_json({name})"), ColumnDecoder::Plain(json)),
         None => (format!("{name}::text"), ColumnDecoder::Plain(text)),
         // No array in PostgreSQL has arrays as elements, except through a domain.
         Some(element) if is_true_array(element) => (format!("pg_catalog.to_json({name})"), ColumnDecoder::Plain(json)),
-        Some(_) => (format!("{name}::text[]"), ColumnDecoder::Array(Box::new(ColumnDecoder::Plain(text)))),
+        Some(_) => texts(),
     }
 }

@@ -71,6 +71,10 @@ impl TextFallback {
                 None if is_true_array(&column.type_) => {
                     printed(&format!("c{number}::{}", name(&column.type_)), &column.type_).0
                 }
+                // No text is read as a value of these two, but as the texts of their elements.
+                None if matches!(column.type_, Type::RECORD_ARRAY | Type::ANYARRAY) => {
+                    printed(&format!("c{number}::text[]"), &column.type_).0
+                }
                 None => format!("c{number}"),
             });
         }
