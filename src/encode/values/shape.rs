@@ -6,6 +6,9 @@ use portico_actors::reply::{Batch, Cell, Column, DataType};
 use super::cell::{Nesting, write_cell, write_string};
 use super::labels;
 
+/// Every whole number up to this one is a double too.
+const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+
 /// The JSON form of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowShape {
@@ -22,7 +25,8 @@ pub enum NumberShape {
     /// A number with all of its digits.
     #[default]
     Number,
-    /// The same, but BIGINT, DECIMAL and NUMERIC are strings: for readers that have only doubles.
+    /// The same, but BIGINT, DECIMAL and NUMERIC are strings, and so is each integer that no double holds: for readers
+    /// that have only doubles.
     Text,
 }
 
@@ -49,6 +53,7 @@ pub struct Shape {
 pub(in crate::encode) struct ShapedRows {
     brackets: [u8; 2],
     columns: Vec<ShapedColumn>,
+    numbers: NumberShape,
 }
 
 #[derive(Debug)]
@@ -77,7 +82,7 @@ impl ShapedRows {
             ShapedColumn { before, is_text }
         });
         let brackets = if shape.rows == RowShape::Object { *b"{}" } else { *b"[]" };
-        Some(Self { brackets, columns: shaped.collect() })
+        Some(Self { brackets, columns: shaped.collect(), numbers: shape.numbers })
     }
 
     /// Appends `between` and a row; nothing if one of its values cannot be read.
@@ -94,7 +99,7 @@ impl ShapedRows {
         for (place, column) in self.columns.iter().enumerate() {
             out.extend_from_slice(&column.before);
             match batch.cell(row, place) {
-                Ok(cell) if column.is_text => write_text(out, &cell),
+                Ok(cell) if column.is_text || self.is_long(&cell) => write_text(out, &cell),
                 Ok(cell) => write_cell(out, &cell, Nesting::Quoted),
                 Err(error) => {
                     out.truncate(start);
@@ -104,6 +109,11 @@ impl ShapedRows {
         }
         out.push(self.brackets[1]);
         Ok(())
+    }
+
+    /// Whether `cell` is a string because of its value: SQLite puts 64 bits into a column of whatever type.
+    fn is_long(&self, cell: &Cell<'_>) -> bool {
+        matches!(cell, Cell::Integer(value) if value.unsigned_abs() > EXACT && self.numbers == NumberShape::Text)
     }
 }
 
@@ -161,6 +171,18 @@ mod tests {
         assert_eq!(
             written(RowShape::Array, NumberShape::Text, &columns, cells()),
             r#",["9223372036854775807",-1,"NaN",null]"#
+        );
+        let narrow = [DataType::Integer, DataType::TinyInt, DataType::Varchar, DataType::Boolean];
+        let narrow = narrow.map(|data_type| Column::computed("n", data_type));
+        let long = [1 << 53, (1 << 53) + 1, -(1 << 53) - 1, i64::MIN].map(Cell::Integer).to_vec();
+        assert_eq!(
+            written(RowShape::Array, NumberShape::Text, &narrow, long.clone()),
+            r#",[9007199254740992,"9007199254740993","-9007199254740993","-9223372036854775808"]"#,
+            "what a double does not hold is a string in whatever column"
+        );
+        assert_eq!(
+            written(RowShape::Object, NumberShape::Number, &narrow, long),
+            r#",{"n":9007199254740992,"n_2":9007199254740993,"n_3":-9007199254740993,"n_4":-9223372036854775808}"#
         );
         assert_eq!(
             written(

@@ -1,6 +1,8 @@
 //! `?rows=` and `?numbers=`: rows as objects, and numbers of many digits as strings.
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::support::app::{TestApp, read};
 use crate::support::configuration::Configuration;
@@ -105,6 +107,32 @@ on_both! {
     rows_are_objects_or_arrays
     long_numbers_are_texts_where_that_is_asked_for
     what_a_form_cannot_have_is_refused_before_it_runs
+}
+
+/// SQLite puts 64 bits into a column that is declared narrower, or not at all.
+#[actix_web::test]
+async fn integers_that_no_double_holds_are_texts_in_every_column() {
+    let folder = TempDir::new().unwrap();
+    let database = Connection::open(folder.path().join("events.db")).unwrap();
+    database
+        .execute_batch(
+            "CREATE TABLE events (at INT, small SMALLINT, medium MEDIUMINT, loose, label TEXT);
+            INSERT INTO events VALUES (1700000000000, 1, 2, 'first', 'x');
+            INSERT INTO events VALUES (9007199254740993, -9007199254740993, 9007199254740993, 9007199254740993, 'x');",
+        )
+        .unwrap();
+    let app = Configuration::in_folder(folder).connection("events", "sqlite:events.db", "").start().await;
+    let query = json!({"query": "SELECT * FROM events ORDER BY at"});
+    let first = r#"[1700000000000,1,2,"first","x"]"#;
+    let long = r#"["9007199254740993","-9007199254740993","9007199254740993","9007199254740993","x"]"#;
+    let document = text(&app, "/api/query?numbers=text", "application/json", &query).await;
+    assert_eq!(rows(&document), format!("[{first},{long}]"));
+    assert!(document.contains("\"dataTypeName\":\"SMALLINT\""), "the types stay those of the declarations: {document}");
+    let document = text(&app, "/api/query", "application/json", &query).await;
+    assert_eq!(
+        rows(&document),
+        format!("[{first},[9007199254740993,-9007199254740993,9007199254740993,9007199254740993,\"x\"]]")
+    );
 }
 
 #[actix_web::test]
