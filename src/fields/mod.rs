@@ -182,12 +182,21 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
 
 /// The string that `value` is, or an error that names the field.
 fn text_of(value: &RawValue, name: &str) -> Result<String> {
-    let text: String =
-        serde_json::from_str(value.get()).map_err(|_| Error::invalid(format!("{name}: give a string")))?;
+    let text: String = serde_json::from_str(value.get()).map_err(|_| not_text(value, name))?;
     if text.contains('\0') {
         return Err(Error::invalid(format!("{name}: contains a NUL character, which no source takes; leave it out")));
     }
     Ok(text)
+}
+
+/// Why `value` is no string that can be read. It was parsed as JSON before, so that one in quotes has half of a
+/// character in it.
+fn not_text(value: &RawValue, name: &str) -> Error {
+    if value.get().starts_with('"') {
+        let message = "an escape from \\ud800 to \\udfff is half of a character, and stands in a pair";
+        return Error::invalid(format!("{name}: {message}")).hint("write the character itself, or both of its halves");
+    }
+    Error::invalid(format!("{name}: give a string"))
 }
 
 #[cfg(test)]
@@ -230,6 +239,17 @@ mod tests {
     fn what_is_no_object_is_told_apart_from_what_is_no_json() {
         assert_eq!(Fields::parse("[1]", "the body").unwrap_err().message, "the body must be a JSON object");
         assert!(Fields::parse("{\"a\":", "the body").unwrap_err().message.contains("not valid JSON"));
+    }
+
+    #[test]
+    fn half_of_a_character_is_told_apart_from_what_is_no_string() {
+        let read = |text: &str| Fields::parse(text, "the body").unwrap().required("query");
+        assert_eq!(read(r#"{"query": "\ud83d\ude42"}"#).unwrap(), "🙂");
+        for half in [r#"{"query": "a\ud800"}"#, r#"{"query": "\udc00b"}"#] {
+            let error = read(half).unwrap_err();
+            assert!(error.message.starts_with("query: an escape from \\ud800"), "{half}: {}", error.message);
+            assert!(error.get_hint().unwrap().contains("both of its halves"), "{half}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The query strings of the SQL API: each parameter is known and given once.
 
+use percent_encoding::percent_decode_str;
 use portico_actors::error::{Error, Result};
 use portico_actors::near;
 use serde_json::{Map, Value};
@@ -25,8 +26,9 @@ pub(in crate::http) const NUMBER_SHAPES: [(&str, NumberShape); 2] =
 /// empty one counts as absent.
 ///
 /// # Errors
-/// The name of an unknown or duplicate parameter.
+/// The name of an unknown or duplicate parameter, or of one that is no text.
 pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<(Fields, Option<String>)> {
+    check_text(query)?;
     let mut members = Map::new();
     let mut all = known.to_vec();
     all.push(WORKSPACE);
@@ -41,6 +43,18 @@ pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<(Fields, Opti
     }
     let workspace = members.remove(WORKSPACE).and_then(|name| name.as_str().map(str::to_owned));
     Ok((Fields::parse(&Value::Object(members).to_string(), "the query string")?, workspace))
+}
+
+/// Refuses what is no text: with other characters in its place a filter would find nothing.
+fn check_text(query: &str) -> Result<()> {
+    for pair in query.split('&') {
+        let name = percent_decode_str(pair.split('=').next().unwrap_or_default()).decode_utf8_lossy();
+        if percent_decode_str(pair).decode_utf8().is_err() {
+            return Err(Error::invalid(format!("{name}: the octets behind the % are not UTF-8"))
+                .hint("encode the text as UTF-8 first: é is %C3%A9"));
+        }
+    }
+    Ok(())
 }
 
 /// How rows are to be written, by the parameters `rows` and `numbers` of `query`; an empty one counts as absent.
@@ -107,6 +121,20 @@ mod tests {
             ("workspace=&workspace=", "workspace: this parameter is given twice"),
         ] {
             assert_eq!(read(query, &known).unwrap_err().message, message, "{query}");
+        }
+        for kept in
+            ["tableName=ord%", "tableName=%archive", "tableName=a%25b", "tableName=%C3%A9", "tableName=é+%e2%82%ac"]
+        {
+            assert!(read(kept, &known).is_ok(), "{kept}");
+        }
+        for (query, message, remedy) in [
+            ("timeout=3&tableName=orders%FF", "tableName: the octets", "%C3%A9"),
+            ("tableName=%C3", "tableName: the octets", "UTF-8"),
+            ("workspace=%e9", "workspace: the octets", "UTF-8"),
+        ] {
+            let error = read(query, &known).unwrap_err();
+            assert!(error.message.starts_with(message), "{query}: {}", error.message);
+            assert!(error.get_hint().unwrap().contains(remedy), "{query}");
         }
         assert_eq!(read("workspace=x&timeout=3", &known).unwrap().1.as_deref(), Some("x"));
         assert_eq!(read("tablename=a", &known).unwrap_err().get_hint(), Some("did you mean tableName?"));

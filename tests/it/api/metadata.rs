@@ -247,6 +247,17 @@ async fn postgres_keys_have_their_names_and_shadows_are_left_out() {
 }
 
 #[actix_web::test]
+async fn a_filter_that_is_no_text_is_refused_by_its_name() {
+    let app = on_sqlite().await;
+    for (query, remedy) in [("tableName=orders%FF", "UTF-8"), ("schemaName=main&tableName=%C3", "UTF-8")] {
+        let (status, answer) = read(app.get(&format!("/api/tables?{query}")).send().await.unwrap()).await;
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{query}: {answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().starts_with("tableName: "), "{query}: {answer}");
+        assert!(answer["error"]["hint"].as_str().unwrap().contains(remedy), "{query}: {answer}");
+    }
+}
+
+#[actix_web::test]
 async fn several_connections_answer_in_one_result() {
     let app = fixture::two_connections().await;
     assert_eq!(cells(&app, "/api/catalogs", &["TABLE_CATALOG"]).await, json!([["archive"], ["shop"]]));
