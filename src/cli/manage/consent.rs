@@ -18,8 +18,14 @@ pub(in crate::cli) enum ConsentCommand {
     /// Take back what somebody has allowed an application.
     Revoke {
         /// Its id, as `consent list` shows it.
+        #[arg(value_parser = parse_id)]
         id: Uuid,
     },
+}
+
+/// Reads the id of a consent.
+fn parse_id(text: &str) -> Result<Uuid, String> {
+    text.parse().map_err(|_| "this is no id of a consent; `portico consent list` shows what there is".to_owned())
 }
 
 pub(in crate::cli) fn run(command: ConsentCommand, common: &Common) -> Result<(), Failure> {

@@ -131,15 +131,22 @@ pub(in crate::cli) enum Lifetime {
     Endless,
 }
 
+/// How long a token with an end is valid at most: a hundred years.
+const LONGEST: Duration = Duration::from_secs(36_525 * 86_400);
+
 /// Reads how long a token is valid; a hundred years at most.
 fn parse_lifetime(text: &str) -> Result<Lifetime, String> {
     if text == "never" {
         return Ok(Lifetime::Endless);
     }
+    let number = text.strip_suffix(['s', 'm', 'h', 'd', 'w']).unwrap_or_default();
+    if number.is_empty() || !number.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Err("write a number and a unit, as 90d, 12h, 8w, 30m or 45s, or never".to_owned());
+    }
     parse_duration(text)
-        .filter(|lifetime| (1..=3_155_760_000).contains(&lifetime.as_secs()))
+        .filter(|lifetime| (Duration::from_secs(1)..=LONGEST).contains(lifetime))
         .map(Lifetime::For)
-        .ok_or_else(|| "write a number and a unit, as 90d, 12h, 8w or 30m, or never".to_owned())
+        .ok_or_else(|| "write from 1s to 36525d (a hundred years), or never for a token without an end".to_owned())
 }
 
 #[cfg(test)]
@@ -153,6 +160,18 @@ mod tests {
         assert_eq!(parse_lifetime("never"), Ok(Lifetime::Endless));
         for wrong in ["", "d", "90", "-1d", "0d", "1é", "99999999999999999999d", "9999999999w"] {
             assert!(parse_lifetime(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse_lifetime("36525d"), Ok(Lifetime::For(LONGEST)));
+        for (wrong, told) in [
+            ("100000000d", "36525d"),
+            ("36526d", "36525d"),
+            ("0d", "from 1s"),
+            ("99999999999999999999d", "36525d"),
+            ("90", "a number and a unit"),
+            ("soon", "a number and a unit"),
+        ] {
+            let words = parse_lifetime(wrong).unwrap_err();
+            assert!(words.contains(told), "{wrong}: {words}");
         }
     }
 }

@@ -2,15 +2,20 @@
 
 use serde_json::json;
 
-use super::control;
+use super::control::{self, ControlResponse};
 use crate::cli::common::{Common, Failure};
 use crate::cli::output::print_json;
 use crate::config::{Config, Problems};
+use crate::reload::Report;
 
 pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
     // The rest of the file is for the service to judge: it has its own environment.
-    let control = Config::control_of(&common.config)?;
-    let (told, words) = match actix::System::new().block_on(control::ask_to_reload(&control, &common.config)) {
+    let answered = match Config::control_of(&common.config) {
+        Ok(control) => actix::System::new().block_on(control::ask_to_reload(&control, &common.config)),
+        // Where the service listens stands in the file as well: it cannot even be asked, and nothing changes.
+        Err(problems) => Ok(ControlResponse::from(Err::<Report, _>(problems))),
+    };
+    let (told, words) = match answered {
         Ok(answer) if answer.ok => {
             common.print(&answer, format_args!("reloaded; {}", answer.message));
             // A service manager must not take it for a success.

@@ -66,6 +66,15 @@ pub(crate) struct Running {
     seen: Vec<String>,
 }
 
+/// A demo on a free port with its data in a folder of `folder`, and its page as JSON.
+pub(crate) async fn demo(folder: &Path) -> (Running, Value) {
+    let mut command = program();
+    command.args(["demo", "--listen", "127.0.0.1:0", "--data-dir", "data", "--json"]).current_dir(folder);
+    let mut demo = Running::begin(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+    let line = demo.line("{").await;
+    (demo, serde_json::from_str(&line).unwrap())
+}
+
 impl Running {
     pub(crate) fn begin(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();

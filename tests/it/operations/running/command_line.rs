@@ -10,15 +10,21 @@ use tempfile::TempDir;
 use crate::support::app::{Caller, OTHER, client, read};
 use crate::support::configuration::{Configuration, configure, connection, shop};
 use crate::support::fixture;
-use crate::support::process::{Running, finished, json_of, output, portico, program, run};
+use crate::support::process::{Running, demo, finished, json_of, output, portico, program, run};
 
-/// A demo on a free port, and its page as JSON.
-async fn demo(folder: &Path) -> (Running, Value) {
-    let mut command = program();
-    command.args(["demo", "--listen", "127.0.0.1:0", "--data-dir", "data", "--json"]).current_dir(folder);
-    let mut demo = Running::begin(command.stdout(Stdio::piped()).stderr(Stdio::null()));
-    let line = demo.line("{").await;
-    (demo, serde_json::from_str(&line).unwrap())
+/// Words that are none of what an option takes are told with what it takes, or where that is shown.
+#[test]
+fn a_wrong_word_is_told_with_its_remedy() {
+    let folder = TempDir::new().unwrap();
+    for (arguments, told) in [
+        (&["consent", "revoke", "x"][..], "`portico consent list` shows what there is"),
+        (&["pat", "create", "ann@example.org", "--expires", "100000000d"][..], "from 1s to 36525d"),
+        (&["pat", "create", "ann@example.org", "--expires", "soon"][..], "a number and a unit"),
+    ] {
+        let refused = portico(folder.path(), arguments);
+        let words = String::from_utf8(refused.stderr).unwrap();
+        assert!(refused.status.code() == Some(2) && words.contains(told), "{arguments:?}: {words}");
+    }
 }
 
 /// What Ctrl-C sends; the exit must be clean.
