@@ -6,6 +6,7 @@ use actix_web::http::header::{self, HeaderValue, HttpDate};
 use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use portico_actors::auth::GrantError;
+use portico_actors::backoff;
 use portico_actors::call::RequestId;
 use portico_actors::error::{Error, Kind, Quota, bounded};
 use schemars::JsonSchema;
@@ -15,7 +16,7 @@ use crate::encode::ErrorBody;
 use crate::http::middleware::request_id;
 use crate::http::policy::{ErrorFormat, RoutePolicy};
 use crate::http::quota;
-use crate::mcp::envelope::{ResponseStatus, RpcError};
+use crate::mcp::envelope::{self, ResponseStatus, RpcError};
 use crate::mcp::model::Id;
 
 /// Code and status of each kind, in one table. `docs/troubleshooting.md` has a row for each.
@@ -113,8 +114,8 @@ fn usual_delay(kind: Kind) -> Option<Duration> {
     }
 }
 
-/// Begins a response to `error`: status, `Retry-After` and challenges.
-fn begin(error: &Error, challenge: Option<&Challenge>) -> HttpResponseBuilder {
+/// Begins a response to `error`: status, `Retry-After`, the rest of a rate limit, and challenges.
+pub(super) fn begin(error: &Error, challenge: Option<&Challenge>) -> HttpResponseBuilder {
     let mut response = HttpResponse::build(status(error.kind));
     add_delay(&mut response, error.get_retry_after().or_else(|| usual_delay(error.kind)), error.get_quota());
     if let Some(challenge) = challenge {
@@ -137,8 +138,7 @@ pub(super) fn begin_oauth(refusal: &GrantError) -> HttpResponseBuilder {
 /// Says when to try again, in whole seconds, and what is left of a quota.
 fn add_delay(response: &mut HttpResponseBuilder, delay: Option<Duration>, quota: Option<&Quota>) {
     if let Some(delay) = delay {
-        let seconds = delay.as_millis().div_ceil(1000).max(1);
-        response.insert_header((header::RETRY_AFTER, seconds.to_string()));
+        response.insert_header((header::RETRY_AFTER, backoff::seconds(delay)));
     }
     for header in quota.into_iter().flat_map(quota::headers) {
         response.insert_header(header);
@@ -248,6 +248,19 @@ pub(super) fn oauth_kind(code: &str) -> Kind {
     }
 }
 
+/// The code of an error of an OAuth endpoint that is refused before its own rules are asked: [`oauth_kind`] read the
+/// other way round.
+fn oauth_code(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Unauthenticated => "invalid_client",
+        Kind::Forbidden => "access_denied",
+        Kind::Busy => "temporarily_unavailable",
+        Kind::Unavailable => "service_unavailable",
+        Kind::Internal => "server_error",
+        _ => "invalid_request",
+    }
+}
+
 /// Begins an answer about readiness.
 pub(super) fn readiness(ready: bool) -> HttpResponseBuilder {
     if ready {
@@ -267,8 +280,19 @@ pub(super) fn close(response: &mut HttpResponse) {
 pub(super) fn refusal(request: &HttpRequest, error: &Error) -> HttpResponse {
     match RoutePolicy::from_request(request).map(|policy| policy.form) {
         Some(ErrorFormat::Mcp) => transport(error, None),
-        Some(ErrorFormat::Api | ErrorFormat::OAuth) | None => api(error, request_id::request_id(request), None),
+        Some(ErrorFormat::OAuth) => {
+            let failure = OAuthFailure { error: oauth_code(error.kind), error_description: envelope::message(error) };
+            begin(error, None).json(failure)
+        }
+        Some(ErrorFormat::Api) | None => api(error, request_id::request_id(request), None),
     }
+}
+
+/// The same with another status than its kind's.
+pub(super) fn refusal_with_status(status: StatusCode, request: &HttpRequest, error: &Error) -> HttpResponse {
+    let mut response = refusal(request, error);
+    *response.status_mut() = status;
+    response
 }
 
 /// The methods of a readable resource (RFC 9110 §9.1); `middleware/head.rs` answers HEAD as GET.

@@ -16,7 +16,7 @@ use crate::http::error;
 use crate::http::mcp::admission::{self, Address, Admitted};
 use crate::http::mcp::open_streams::StreamGuard;
 use crate::http::middleware::recorder::{self, CallRecorder};
-use crate::mcp::envelope::{ResponseStatus, RpcError};
+use crate::mcp::envelope::{self, ResponseStatus, RpcError};
 use crate::mcp::features::Digests;
 use crate::mcp::model::Id;
 use crate::mcp::request_context::RequestContext;
@@ -119,8 +119,7 @@ impl McpRequest {
         recorder: &mut CallRecorder,
     ) -> Result<(), HttpResponse> {
         let Err(refusal) = &self.filter else { return Ok(()) };
-        let hint = refusal.get_hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-        let failure = RpcError::params(format!("{}{hint}", refusal.message), ResponseStatus::Malformed);
+        let failure = RpcError::params(envelope::message(refusal), ResponseStatus::Malformed);
         recorder.finish(0, Some(refusal));
         Err(error::protocol(error::rpc_status(ResponseStatus::Malformed), &failure, id))
     }

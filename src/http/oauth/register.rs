@@ -97,10 +97,7 @@ pub(in crate::http) async fn register(
                 Kind::Invalid | Kind::TooLarge => "invalid_client_metadata",
                 _ => "server_error",
             };
-            let mut response = HttpResponse::build(error::status(failure.kind));
-            if let Some(delay) = failure.get_retry_after() {
-                response.insert_header((header::RETRY_AFTER, delay.as_secs().max(1).to_string()));
-            }
+            let mut response = error::begin(&failure, None);
             response.insert_header((header::CACHE_CONTROL, "no-store"));
             let description = match failure.get_hint() {
                 Some(hint) => format!("{}; {hint}", failure.message),

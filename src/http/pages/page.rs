@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use askama::Template;
+use portico_actors::backoff;
 use portico_actors::error::{Error, Kind, Result};
 
 use crate::app::App;
@@ -164,7 +165,7 @@ fn failed(request: &HttpRequest, failure: &Error) -> HttpResponse {
     match show_as(error::status(failure.kind), &page, "", &[]) {
         Ok(mut response) => {
             if let Some(delay) = failure.get_retry_after() {
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(delay.as_secs().max(1)));
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(backoff::seconds(delay)));
             }
             response
         }

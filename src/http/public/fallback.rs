@@ -7,7 +7,7 @@ use portico_actors::error::Error;
 use crate::app::App;
 use crate::http::error;
 use crate::http::middleware::audit_trail;
-use crate::http::middleware::recorder::{self, request_id};
+use crate::http::middleware::recorder;
 use crate::http::policy::RoutePolicy;
 
 /// Answers requests without a route.
@@ -28,7 +28,7 @@ pub(in crate::http) fn only(resource: Resource, allowed: &'static str) -> Resour
     resource.default_service(web::to(move |request: HttpRequest| async move {
         let refusal = Error::invalid(format!("this path only takes {allowed}"));
         recorder::refused(&request, &refusal);
-        let mut response = error::with_status(error::METHOD_NOT_ALLOWED, &refusal, request_id(&request));
+        let mut response = error::refusal_with_status(error::METHOD_NOT_ALLOWED, &request, &refusal);
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
         response
     }))

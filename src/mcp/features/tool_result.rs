@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use portico_actors::backoff;
 use portico_actors::error::{Error, bounded};
 
 use serde::Serializer as _;
@@ -58,6 +59,6 @@ pub(in crate::mcp) fn error(error: &Error) -> String {
     line("Position", error.get_position().map(|position| position.to_string()));
     line("Detail", error.get_detail().map(str::to_owned));
     line("Hint", error.get_hint().map(str::to_owned));
-    line("Retry after", error.get_retry_after().map(|delay| format!("{} s", delay.as_millis().div_ceil(1000).max(1))));
+    line("Retry after", error.get_retry_after().map(|delay| format!("{} s", backoff::seconds(delay))));
     result(&JsonChunks::from(text), None, true)
 }

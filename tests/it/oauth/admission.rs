@@ -158,6 +158,20 @@ async fn every_answer_has_a_request_id() {
     assert!(Uuid::try_parse(response.headers()["x-request-id"].to_str().unwrap()).is_ok());
 }
 
+/// A client of OAuth reads `error` as a text (RFC 6749 §5.2), whoever refuses it.
+#[actix_web::test]
+async fn an_oauth_client_is_refused_in_its_own_form() {
+    let app = fixture::on_sqlite().await;
+    let token = format!("{}/oauth/token", app.url);
+    let foreign = app.http.post(&token).header("origin", "https://evil.example");
+    let foreign = foreign.form(&[("grant_type", "client_credentials")]);
+    for (request, status, code) in [(foreign, 403, "access_denied"), (app.http.get(&token), 405, "invalid_request")] {
+        let (told, body) = read(request.send().await.unwrap()).await;
+        assert_eq!((told, &body["error"]), (status, &json!(code)), "{body}");
+        assert!(body["error_description"].is_string(), "{body}");
+    }
+}
+
 #[actix_web::test]
 async fn methods_and_paths_that_do_not_exist_say_so() {
     let app = fixture::on_sqlite().await;

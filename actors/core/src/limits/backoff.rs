@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// Returns the whole seconds that a client is told to wait for `delay`: it must not come back before, nor at once.
+pub fn seconds(delay: Duration) -> u64 {
+    u64::try_from(delay.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1)
+}
+
 /// Exponential backoff with jitter: each delay doubles, from `min` to `max`.
 #[derive(Clone, Debug)]
 pub struct Backoff {

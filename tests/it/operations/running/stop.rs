@@ -47,6 +47,9 @@ async fn calls_that_run_may_end_and_new_ones_are_refused() {
         assert_eq!((refused.status().as_u16(), &refused.headers()["connection"]), (503, &"close".parse().unwrap()));
         assert!(refused.headers().contains_key("retry-after") && refused.headers().contains_key("x-request-id"));
     }
+    let token = service.post("/oauth/token").form(&[("grant_type", "client_credentials")]).send().await.unwrap();
+    let (status, told) = read(token).await;
+    assert_eq!((status, &told["error"]), (503, &json!("service_unavailable")), "as RFC 6749 has errors: {told}");
     assert!(!call.is_finished());
     lock.batch_execute("SELECT pg_advisory_unlock(78)").await.unwrap();
     let (status, document) = read(call.await.unwrap().unwrap()).await;
