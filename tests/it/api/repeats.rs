@@ -130,8 +130,9 @@ async fn a_client_that_left_finds_its_answer() {
 
 /// What a connection is configured with besides its address, before and after, and the statement that is sent
 /// under one key.
-const CHANGES: [(&str, &str, &str); 2] = [
+const CHANGES: [(&str, &str, &str); 3] = [
     ("access = \"read-write\"\n", "access = \"read-only\"\n", ADD),
+    ("access = \"read-write\"\n", "access = \"read-write\"\nqueue_timeout = 9\n", ADD),
     ("", "[connections.hidden]\ntables = [\"orders\"]\n", "SELECT total FROM orders"),
 ];
 
@@ -153,12 +154,22 @@ async fn an_answer_is_not_for_whoever_would_get_another_one_today() {
         assert_eq!((status, replayed), (200, false), "{query}: {first}");
         assert!(ask(key.clone(), query).await.1, "{query}");
         configure(after).await;
-        let (fresh, again) = (ask(format!("{key}, fresh"), query).await, ask(key.clone(), query).await);
-        assert!(!again.1, "{query} under {after}");
-        assert_ne!(again.2, first, "{query} under {after}");
-        assert_eq!(again.0, fresh.0, "{query} under {after}: {}", again.2);
+        let total = async || {
+            let query = json!({"query": "SELECT sum(total) FROM orders"});
+            read(service.post("/api/query").json(&query).send().await.unwrap()).await.1["results"].clone()
+        };
+        let (total_before, again) = (total().await, ask(key.clone(), query).await);
+        assert_eq!((again.0, again.1), (409, false), "{query} under {after}: {}", again.2);
+        assert_eq!(total().await, total_before, "{query} under {after}: it was done twice");
         configure(before).await;
         assert_eq!(ask(key, query).await, (200, true, first), "{query}: it is as it was");
+    }
+    // How much of an answer is told at most has nothing to do with the one that was given.
+    for (more, replayed) in [("", false), ("max_rows = 7\n", true)] {
+        service.configure("", &shop(&format!("access = \"read-write\"\n{more}")));
+        assert!(service.reload().await.0);
+        let answer = ask("bounds".to_owned(), ADD).await;
+        assert_eq!((answer.0, answer.1), (200, replayed), "{}", answer.2);
     }
     // A connection that is gone has no answers.
     let (_, _, first) = ask("gone".to_owned(), "SELECT 1").await;
@@ -182,7 +193,7 @@ async fn an_answer_is_not_for_a_caller_who_may_do_less_or_asks_too_often() {
     };
     now_may(Scope::Read).await;
     let (status, replayed, answer) = send(keyed(&app, "one", ADD)).await;
-    assert_eq!((status, replayed), (403, false), "{answer}");
+    assert_eq!((status, replayed), (409, false), "{answer}");
     now_may(Scope::Write).await;
     assert_eq!(send(keyed(&app, "one", ADD)).await, (200, true, first.clone()));
     // One is earned back in fifteen seconds.

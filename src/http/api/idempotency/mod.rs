@@ -3,8 +3,8 @@
 //!
 //! A request with a key runs to its end even if its client leaves, since it may come back for the answer. Only
 //! successes are kept: a failed request was rolled back, and may be repeated under the same key. A repeated request
-//! is admitted like the first one, and gets the answer only if nothing that it depends on has changed. Keys are
-//! known to this process alone and only until it ends.
+//! is admitted like the first one, and gets the answer only if nothing that it depends on has changed; if something
+//! has, it is refused, since running it would do it twice. Keys are known to this process alone and only until it ends.
 
 mod store;
 
@@ -28,7 +28,7 @@ use crate::config::Connection;
 use crate::http::api::answer::AnswerEnd;
 pub(in crate::http) use crate::http::api::idempotency::store::IdempotencyStore;
 use crate::http::api::idempotency::store::{
-    IdempotencyKey, IdempotencyLock, KeyLookup, LARGEST, State, StoredResponse,
+    IdempotencyKey, IdempotencyLock, KeyLookup, KeyedRequest, LARGEST, State, StoredResponse,
 };
 use crate::http::api::sql::{self, Admitted};
 use crate::http::middleware::limits;
@@ -85,6 +85,14 @@ pub(in crate::http) async fn once(
         KeyLookup::Different => Err((
             error::UNPROCESSABLE,
             Error::invalid("Idempotency-Key: this key was used for another request").hint("use a new key"),
+        )),
+        KeyLookup::Changed => Err((
+            error::CONFLICT,
+            Error::invalid(
+                "Idempotency-Key: the request was made under this key before the caller's rights or the connection's \
+                 settings changed, and its answer is not for now",
+            )
+            .hint("look at what it did; use a new key to run it again"),
         )),
     };
     let response = match answered {
@@ -148,23 +156,28 @@ async fn claim(
     };
     let (admitted, body) = sql::admit(by, request, payload, app).await?;
     let accept: Vec<&[u8]> = request.headers().get_all(header::ACCEPT).map(HeaderValue::as_bytes).collect();
-    let digest = memory.digests.hash_one((request.path(), request.query_string(), accept, &body));
+    let sent = memory.digests.hash_one((request.path(), request.query_string(), accept, &body));
     let standings = admitted.entries.iter().map(|entry| standing(by, app.connection(entry.id)?.as_ref()));
-    let mut standing = standings.collect::<Result<Vec<_>>>()?;
+    let standings = standings.collect::<Result<Vec<_>>>()?;
     // Its declaration, and how far they go in it.
-    standing.extend(admitted.workspace.as_ref().map(|workspace| format!("{workspace:?}")));
-    Ok((IdempotencyStore::find(memory, IdempotencyKey::new(&by.subject, &standing.concat(), &key), digest), admitted))
+    let standing = memory.digests.hash_one((standings, format!("{:?}", admitted.workspace)));
+    let place = match &admitted.workspace {
+        Some(it) => it.workspace.name.to_string(),
+        None => admitted.entries.iter().map(|entry| entry.id.to_string()).collect(),
+    };
+    let key = IdempotencyKey::new(&by.subject, &place, &key);
+    Ok((IdempotencyStore::find(memory, key, KeyedRequest { sent, standing }), admitted))
 }
 
-/// Returns everything else that the answer depends on: the caller's rights, the caller's database role, and the
-/// configuration of the connection. If it has changed, the request is executed again, like a first one.
+/// Returns everything else that the answer depends on: the caller's rights, the caller's database role, and what
+/// the connection is started with.
 ///
 /// # Errors
 /// The caller has no role in the connection's database.
 fn standing(by: &Principal, connection: &Connection) -> Result<String> {
     let role = connection.identity.as_ref().map(|mapping| mapping.role(&connection.name, by)).transpose()?;
     let claims = by.claims.of_the_caller();
-    Ok(format!("{:?}", (&by.rights, role, claims, connection.id, connection.fingerprint.contents())))
+    Ok(format!("{:?}", (&by.rights, role, claims, connection.id, connection.fingerprint.source)))
 }
 
 /// Carries the request out and keeps its answer, if there is room for it while it is gathered.

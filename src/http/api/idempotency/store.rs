@@ -26,8 +26,8 @@ const MOST: usize = 16_000;
 /// How long an answer is kept, unless newer ones need its place.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The caller and the key, as digests: short, however long names, claims and keys are. Equal keys of different
-/// callers are independent.
+/// The caller, the place and the key, as digests: short, however long names and keys are. Equal keys of different
+/// callers and places are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct IdempotencyKey {
     subject: [u8; 32],
@@ -35,10 +35,10 @@ pub(super) struct IdempotencyKey {
 }
 
 impl IdempotencyKey {
-    /// Of `word`, used by `subject` in that standing.
-    pub(super) fn new(subject: &str, standing: &str, word: &str) -> Self {
+    /// Of `word`, used by `subject` at `place`: a connection, or a workspace.
+    pub(super) fn new(subject: &str, place: &str, word: &str) -> Self {
         let mut whole = Sha256::new();
-        for piece in [subject, standing, word] {
+        for piece in [subject, place, word] {
             // With its length in front, no piece can pass for the end of another.
             whole.update(piece.len().to_be_bytes());
             whole.update(piece);
@@ -57,12 +57,23 @@ pub(super) struct StoredResponse {
     pub(super) rows: u64,
 }
 
+/// A request under a key, as digests.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyedRequest {
+    /// What was sent.
+    pub(super) sent: u64,
+    /// What its answer depends on beside that.
+    pub(super) standing: u64,
+}
+
 /// The result of looking up a key.
 pub(super) enum KeyLookup {
     /// Unknown: the caller executes the request.
     Nothing(IdempotencyLock),
     /// It belongs to another request.
     Different,
+    /// It belongs to this request, which would not get the same answer any more.
+    Changed,
     /// The state of its request.
     Known(State),
 }
@@ -79,7 +90,7 @@ pub(super) enum State {
 }
 
 struct Entry {
-    digest: u64,
+    request: KeyedRequest,
     state: State,
 }
 
@@ -120,15 +131,16 @@ impl Share {
 }
 
 impl IdempotencyStore {
-    /// Looks up `key` for a request with `digest`.
-    pub(super) fn find(memory: &web::Data<Self>, key: IdempotencyKey, digest: u64) -> KeyLookup {
+    /// Looks up `key` for a request.
+    pub(super) fn find(memory: &web::Data<Self>, key: IdempotencyKey, request: KeyedRequest) -> KeyLookup {
         let mut responses = memory.responses();
         responses.forget_old(Instant::now());
         match responses.entries.get(&key) {
-            Some(entry) if entry.digest != digest => KeyLookup::Different,
+            Some(entry) if entry.request.sent != request.sent => KeyLookup::Different,
+            Some(entry) if entry.request.standing != request.standing => KeyLookup::Changed,
             Some(entry) => KeyLookup::Known(entry.state.clone()),
             None => {
-                responses.entries.insert(key, Entry { digest, state: State::Running });
+                responses.entries.insert(key, Entry { request, state: State::Running });
                 KeyLookup::Nothing(IdempotencyLock { memory: memory.clone(), key: Some(key) })
             }
         }
@@ -233,8 +245,12 @@ mod tests {
         IdempotencyKey::new(subject, "", &key.to_string())
     }
 
+    fn request(sent: u64) -> KeyedRequest {
+        KeyedRequest { sent, standing: 1 }
+    }
+
     fn keep(memory: &web::Data<IdempotencyStore>, key: IdempotencyKey, size: usize) {
-        let KeyLookup::Nothing(claim) = IdempotencyStore::find(memory, key, 1) else {
+        let KeyLookup::Nothing(claim) = IdempotencyStore::find(memory, key, request(1)) else {
             panic!("the key was used before")
         };
         let body = Bytes::from(vec![0; size]);
@@ -249,8 +265,8 @@ mod tests {
 
     #[test]
     fn a_key_is_its_callers_alone_and_as_small_as_any() {
-        let key = IdempotencyKey::new("ann", "read", "1");
-        for other in [("bob", "read", "1"), ("ann", "write", "1"), ("ann", "read", "2"), ("annread", "", "1")] {
+        let key = IdempotencyKey::new("ann", "shop", "1");
+        for other in [("bob", "shop", "1"), ("ann", "crm", "1"), ("ann", "shop", "2"), ("annshop", "", "1")] {
             assert_ne!(key, IdempotencyKey::new(other.0, other.1, other.2), "{other:?}");
         }
         assert_eq!(size_of::<IdempotencyKey>(), 64);
@@ -265,25 +281,31 @@ mod tests {
         }
         assert_eq!(memory.responses().ended.len(), MOST_PER_CALLER + 1);
         assert!(
-            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), KeyLookup::Known(State::Kept(_))),
+            matches!(IdempotencyStore::find(&memory, key("other", 0), request(1)), KeyLookup::Known(State::Kept(_))),
             "pushed out by another caller"
         );
-        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 9), 1), KeyLookup::Nothing(_)));
-        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 10), 1), KeyLookup::Known(State::Kept(_))));
+        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 9), request(1)), KeyLookup::Nothing(_)));
+        assert!(matches!(
+            IdempotencyStore::find(&memory, key("busy", 10), request(1)),
+            KeyLookup::Known(State::Kept(_))
+        ));
         for number in 0..100 {
             keep(&memory, key("large", number), LARGEST);
         }
         assert!(
-            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), KeyLookup::Known(State::Kept(_))),
+            matches!(IdempotencyStore::find(&memory, key("other", 0), request(1)), KeyLookup::Known(State::Kept(_))),
             "pushed out by large answers"
         );
-        assert!(matches!(IdempotencyStore::find(&memory, key("large", 99), 1), KeyLookup::Known(State::Kept(_))));
+        assert!(matches!(
+            IdempotencyStore::find(&memory, key("large", 99), request(1)),
+            KeyLookup::Known(State::Kept(_))
+        ));
         // Together they fill it, and the callers with the most make room.
         for caller in 0..20 {
             (0..8).for_each(|number| keep(&memory, key(&format!("caller {caller}"), number), LARGEST));
         }
         assert!(
-            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), KeyLookup::Known(State::Kept(_))),
+            matches!(IdempotencyStore::find(&memory, key("other", 0), request(1)), KeyLookup::Known(State::Kept(_))),
             "pushed out by many others"
         );
         let responses = memory.responses();
@@ -297,8 +319,10 @@ mod tests {
     fn answers_are_forgotten_in_time() {
         let memory = web::Data::new(IdempotencyStore::default());
         keep(&memory, key("a", 1), 10);
-        assert!(matches!(IdempotencyStore::find(&memory, key("a", 1), 2), KeyLookup::Different));
-        assert!(matches!(IdempotencyStore::find(&memory, key("b", 1), 2), KeyLookup::Nothing(_)));
+        assert!(matches!(IdempotencyStore::find(&memory, key("a", 1), request(2)), KeyLookup::Different));
+        let elsewhere = KeyedRequest { standing: 2, ..request(1) };
+        assert!(matches!(IdempotencyStore::find(&memory, key("a", 1), elsewhere), KeyLookup::Changed));
+        assert!(matches!(IdempotencyStore::find(&memory, key("b", 1), request(2)), KeyLookup::Nothing(_)));
         let mut responses = memory.responses();
         responses.forget_old(Instant::now());
         assert_eq!(responses.entries.len(), 1);
