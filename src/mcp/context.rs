@@ -67,17 +67,16 @@ impl Context<'_> {
     pub(crate) fn owner(&self) -> Owner {
         let claims = format!("{:?}", (self.by.claims.role(), self.by.claims.of_the_caller()));
         let (rights, configuration) = match self.target {
-            Target::Connection(member) => (Rights::all(self.by.scope()), member.settings.fingerprint.contents()),
+            Target::Connection(member) => (Rights::all(self.by.scope()), member.settings.fingerprint.source),
             Target::All(_) | Target::Workspace(_) => {
                 let each = self.target.connections().iter();
-                let each: Vec<_> =
-                    each.map(|member| (member.entry.id, member.settings.fingerprint.contents())).collect();
+                let each: Vec<_> = each.map(|member| (member.entry.id, member.settings.fingerprint.source)).collect();
                 let workspaces: Vec<_> = match self.target {
                     Target::Workspace(it) => vec![&it.reachable],
                     Target::All(all) => all.workspaces.iter().map(|it| &it.reachable).collect(),
                     Target::Connection(_) => Vec::new(),
                 };
-                (self.by.rights.clone(), (digest(&each), digest(&format!("{workspaces:?}"))))
+                (self.by.rights.clone(), digest(&(each, format!("{workspaces:?}"))))
             }
         };
         Owner { subject: self.by.subject.clone(), target: self.target.id(), rights, claims, configuration }

@@ -84,11 +84,6 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Returns digests that are equal as long as the table has the same content.
-    pub fn contents(&self) -> (u64, u64) {
-        (self.source, self.offer)
-    }
-
     /// Makes the fingerprint of a connection's table, and of settings of other tables that its actor is started
     /// with.
     pub(in crate::config) fn new(section: &Section<'_>, more: impl Hash) -> Self {

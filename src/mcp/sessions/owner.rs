@@ -15,8 +15,8 @@ pub struct Owner {
     pub rights: Rights,
     /// The principal's claims, which determine the database's role.
     pub claims: String,
-    /// The digests of its connections' configuration: of the source and of the offer.
-    pub configuration: (u64, u64),
+    /// The digest of what its connections are started with, and of what its workspaces reach.
+    pub configuration: u64,
 }
 
 impl Owner {
@@ -29,8 +29,8 @@ impl Owner {
             && self.claims == by.claims
     }
 
-    /// Returns true if `by` may see this owner's answers: in addition, the connections and their configuration are
-    /// unchanged, so that they would answer the same today.
+    /// Returns true if `by` may see this owner's answers: in addition, the connections, and what they are started
+    /// with, are unchanged, so that nothing is told that would be hidden today.
     pub fn shares_with(&self, by: &Self) -> bool {
         self.admits(by) && self.configuration == by.configuration
     }
@@ -43,7 +43,7 @@ impl Owner {
             target: TargetId::Connection(uuid::Uuid::from_u128(connection)),
             rights: Rights::all(scope),
             claims: String::new(),
-            configuration: (0, 0),
+            configuration: 0,
         }
     }
 }

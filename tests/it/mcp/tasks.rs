@@ -6,10 +6,10 @@ use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
 use crate::conformance_fixture::Fixture;
-use crate::support::app::{Caller, TestApp, awaited, eventually, read};
-use crate::support::configuration::Configuration;
+use crate::support::app::{CONNECTION, Caller, TestApp, awaited, eventually, read};
+use crate::support::configuration::{Configuration, connection};
 use crate::support::fixture;
-use crate::support::mcp::{at_the_address_of_all, modern};
+use crate::support::mcp::{at_the_address_of_all, modern, modern_at};
 use crate::support::postgres::connect;
 use crate::support::stream::Events;
 
@@ -214,6 +214,39 @@ async fn cancelling_a_task_stops_its_statement_at_the_source() {
     eventually("the abandoned call", async || app.endings("execute_select") == [Some(Kind::Abandoned)]).await;
     assert_eq!(result(&app, "tasks/cancel", task.clone()).await["resultType"], "complete", "twice is once");
     drop(holder);
+}
+
+/// What is offered has nothing to do with what runs already; what its source is started with has.
+#[actix_web::test]
+async fn a_reload_leaves_tasks_to_their_caller() {
+    let url = fixture::postgres().await;
+    let service = Configuration::new().server(AT_ONCE).connection("shop", &url, "").serve().await;
+    let ask = async |method: &str, mut params: Value| {
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({"extensions": {EXTENSION: {}}});
+        let address =
+            service.post(&format!("/mcp/connections/{CONNECTION}")).header("content-type", "application/json");
+        read(modern_at(address, &json!("t"), method, params).send().await.unwrap()).await.1
+    };
+    let holder = hold(&url).await;
+    let task = id(&ask("tools/call", select("SELECT name FROM customers")).await["result"]);
+    let reload = async |keys: &str| {
+        service.configure(AT_ONCE, &connection(CONNECTION, "shop", &url, keys));
+        let (done, said) = service.reload().await;
+        assert!(done, "{said}");
+    };
+    reload("tool_rows = 201").await;
+    assert_eq!(ask("tasks/get", task.clone()).await["result"]["status"], "working");
+    drop(holder);
+    let ended = awaited("the end of the task", async || {
+        let answer = ask("tasks/get", task.clone()).await;
+        (answer["result"]["status"] != "working").then_some(answer)
+    });
+    let ended = ended.await;
+    assert_eq!(ended["result"]["status"], "completed", "{ended}");
+    reload("[connections.hidden]\ntables = [\"customers\"]\n").await;
+    let refused = ask("tasks/get", task.clone()).await;
+    assert!(refused["error"]["message"].as_str().unwrap().contains("have changed since"), "{refused}");
+    assert!(ask("tasks/cancel", task).await["error"].is_null());
 }
 
 #[actix_web::test]

@@ -60,14 +60,19 @@ pub(crate) fn select(query: &str, token: &Value) -> Value {
 
 /// A request of 2026-07-28 by `by`, with the headers that belong to it. The client can do what
 /// `params` declares, or nothing.
-pub(crate) fn modern(app: &TestApp, by: &Caller, id: &Value, method: &str, mut params: Value) -> RequestBuilder {
+pub(crate) fn modern(app: &TestApp, by: &Caller, id: &Value, method: &str, params: Value) -> RequestBuilder {
+    modern_at(app.mcp_request().basic_auth(&by.name, Some(&by.secret)), id, method, params)
+}
+
+/// The same at an address.
+pub(crate) fn modern_at(address: RequestBuilder, id: &Value, method: &str, mut params: Value) -> RequestBuilder {
     let name = params["name"].as_str().or(params["taskId"].as_str()).map(str::to_owned);
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
     let declared = &mut params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
     if declared.is_null() {
         *declared = json!({});
     }
-    let built = app.mcp_request().basic_auth(&by.name, Some(&by.secret)).header("accept", BOTH);
+    let built = address.header("accept", BOTH);
     let built = built.header("mcp-protocol-version", "2026-07-28").header("mcp-method", method);
     let built = match name {
         Some(name) => built.header("mcp-name", name),

@@ -23,7 +23,7 @@ fn declared(context: &Context<'_>) -> Result<(), RpcError> {
 /// `tasks/get`.
 pub(in crate::mcp) fn get(call: &MethodCall<'_>, params: Params) -> RequestResult<MethodResult> {
     let (id, _) = named(call, params)?;
-    Ok(MethodResult::Complete(found(call, &id)?.details()))
+    Ok(MethodResult::Complete(shared(call, &id)?.details()))
 }
 
 /// `tasks/update`.
@@ -34,7 +34,7 @@ pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> RequestRe
         .and_then(|given| serde_json::from_str::<Map<String, Value>>(given.get()).ok())
         .ok_or_else(|| invalid_params("inputResponses: give an object with an answer under each question's key"))?;
     let refused = |key| invalid_params(format!("inputResponses.{key}: an answer must be an object"));
-    found(call, &id)?.answer(answers).map_err(refused)?;
+    shared(call, &id)?.answer(answers).map_err(refused)?;
     Ok(MethodResult::nothing())
 }
 
@@ -56,21 +56,32 @@ fn named(call: &MethodCall<'_>, params: Params) -> RequestResult<(String, Fields
     Ok((id, fields))
 }
 
+/// The task, for a caller who may continue it.
 fn found(call: &MethodCall<'_>, id: &str) -> Result<Arc<Task>, RpcError> {
-    find(call.context, id)
-        .ok_or_else(|| invalid_params("taskId: there is no such task; the result of a call is only kept for a while"))
+    let found = call.context.tasks.find(id, &call.context.owner());
+    found.ok_or_else(|| invalid_params("taskId: there is no such task; the result of a call is only kept for a while"))
 }
 
-fn find(context: &Context<'_>, id: &str) -> Option<Arc<Task>> {
-    context.tasks.find(id, &context.owner())
+/// The same, for a caller who may see its result too.
+fn shared(call: &MethodCall<'_>, id: &str) -> Result<Arc<Task>, RpcError> {
+    let task = found(call, id)?;
+    if task.owner.shares_with(&call.context.owner()) {
+        return Ok(task);
+    }
+    Err(invalid_params(
+        "taskId: the settings of its connection have changed since this task began, and its result is not told any \
+         more; look at what it did, and call again. tasks/cancel still ends it",
+    ))
 }
 
 /// Returns the existing tasks of these ids. Only a client that supports tasks may ask for any.
 pub(in crate::mcp) fn listen(context: &Context<'_>, ids: Option<Vec<String>>) -> Result<TaskSubscription, RpcError> {
     let Some(ids) = ids.filter(|_| context.tasks.are_on()) else { return Ok(TaskSubscription::default()) };
     declared(context)?;
+    let owner = context.owner();
+    let told = ids.iter().filter_map(|id| context.tasks.find(id, &owner)).filter(|task| task.owner.shares_with(&owner));
     let mut found: Vec<Arc<Task>> = Vec::new();
-    for task in ids.iter().filter_map(|id| find(context, id)) {
+    for task in told {
         if !found.iter().any(|known| Arc::ptr_eq(known, &task)) {
             found.push(task);
         }
