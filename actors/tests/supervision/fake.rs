@@ -254,7 +254,8 @@ pub(crate) async fn ask(directory: Directory, id: Uuid) -> Result<Results> {
     ask_entry(&directory, &entry).await
 }
 
-pub(crate) async fn ask_entry(directory: &Directory, entry: &ConnectionEntry) -> Result<Results> {
+/// A caller who may read everywhere, and asks for the catalogues.
+pub(crate) fn question() -> (Arc<Principal>, Op) {
     let by = Arc::new(Principal {
         subject: "test".to_owned(),
         rights: Rights::all(Scope::Read),
@@ -262,7 +263,11 @@ pub(crate) async fn ask_entry(directory: &Directory, entry: &ConnectionEntry) ->
         credential: None,
         validity: Validity::default(),
     });
-    let op = Op::Describe(MetadataKind::Catalogs, MetadataFilter::default());
+    (by, Op::Describe(MetadataKind::Catalogs, MetadataFilter::default()))
+}
+
+pub(crate) async fn ask_entry(directory: &Directory, entry: &ConnectionEntry) -> Result<Results> {
+    let (by, op) = question();
     match directory.ask(entry, RequestId::fresh(), by, op, Limits::default()).await? {
         Reply::Results(results) => Ok(results),
         Reply::Text(text) => panic!("a listing answered with {text:?}"),

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt;
+use portico_actors::call::{Limits, Origin, RequestId};
 use portico_actors::directory::ConnectionSpec;
 use portico_actors::error::Kind;
 use tokio::task::spawn_local;
 
-use crate::fake::{Fake, House, Mood, ask, connection};
+use crate::fake::{Fake, House, Mood, ask, connection, question};
 use crate::{died, quick, run, until, up};
 
 #[test]
@@ -89,6 +90,25 @@ fn who_found_a_connection_before_it_was_removed_is_told_so() {
         house.directory.reload(Vec::new(), vec![house.ids[0]], || ()).await.unwrap();
         let error = crate::fake::ask_entry(&house.directory, &entry).await.unwrap_err();
         assert_eq!(error.kind, Kind::NotFound);
+    });
+}
+
+#[test]
+fn what_was_planned_for_other_settings_is_not_asked_of_the_new_ones() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        let planned_with = house.directory.get(house.ids[0]).unwrap();
+        let ask = async || {
+            let ((by, op), origin) = (question(), Origin::from(RequestId::fresh()));
+            house.directory.ask_unchanged(&planned_with, origin, by, op, Limits::default()).await
+        };
+        assert!(ask().await.is_ok());
+        let fresh = Arc::new(Fake::default());
+        house.directory.reload(vec![connection(0, &fresh, 2, 2)], Vec::new(), || ()).await.unwrap();
+        let refused = ask().await.unwrap_err();
+        assert!(refused.kind == Kind::Unavailable && refused.message.contains("was changed"), "{refused:?}");
+        assert!(house.answers(0).await);
     });
 }
 

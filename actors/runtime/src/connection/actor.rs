@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::calls::runner::Runner;
 use crate::connection::monitor::{ConnectionMonitor, PingReason, Probe};
 use crate::connection::state::{ConnectionState, unavailable};
-use portico_core::call::Call;
+use portico_core::call::{Call, Unserved};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::reply::{Reply, Results};
 use portico_sources::{Profile, in_local_set};
@@ -52,16 +52,16 @@ impl LiveConnection {
     ///
     /// # Errors
     /// As the call, and when the connection has ended.
-    pub(crate) async fn call(self: &Arc<Self>, call: Call) -> Result<Reply> {
+    pub(crate) async fn call(self: &Arc<Self>, call: Call) -> Result<Reply, Unserved> {
         if self.ended.is_cancelled() {
-            return Err(self.gone());
+            return Err(self.gone().into());
         }
         let address = self.actor();
         match address.send(call).await {
             Ok(reply) => reply,
             // The call's own future panicked, or the actor has ended.
-            Err(_) if address.connected() => Err(Error::internal("a call ended without an answer")),
-            Err(_) => Err(self.gone()),
+            Err(_) if address.connected() => Err(Error::internal("a call ended without an answer").into()),
+            Err(_) => Err(self.gone().into()),
         }
     }
 
@@ -109,7 +109,7 @@ impl LiveConnection {
         }
     }
 
-    async fn run(&self, call: Call) -> Result<Reply> {
+    async fn run(&self, call: Call) -> Result<Reply, Unserved> {
         let profile = self.profile().await?;
         match self.runner.run(call, &profile).await {
             Ok(Reply::Results(results)) => {
@@ -127,9 +127,9 @@ impl LiveConnection {
                     results
                 }))
             }
-            Err(error) if may_be_away(&error) => {
+            Err(Unserved::Failed(error)) if may_be_away(&error) => {
                 self.monitor.do_send(Probe(PingReason::Own));
-                Err(error)
+                Err(error.into())
             }
             reply => reply,
         }
@@ -166,7 +166,7 @@ impl Drop for ConnectionActor {
 }
 
 impl Handler<Call> for ConnectionActor {
-    type Result = ResponseFuture<Result<Reply>>;
+    type Result = ResponseFuture<Result<Reply, Unserved>>;
 
     fn handle(&mut self, call: Call, _: &mut Self::Context) -> Self::Result {
         let connection = Arc::clone(&self.connection);

@@ -1,15 +1,19 @@
 //! One connection as callers find it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::usage::Usage;
-use crate::connection::{ConnectionState, LiveConnection, PingReason, Probe};
+use crate::connection::{ConnectionState, LiveConnection, PingReason, Probe, unavailable};
 use crate::queue::{Load, Queue};
+use portico_core::error::{Error, Kind, Result};
 use portico_sources::{Access, Driver, Pool, Profile, Source};
+
+/// The delay reported to callers of a connection that was given up: only a restart of the service brings it back.
+const GIVEN_UP_DELAY: Duration = Duration::from_mins(1);
 
 /// One connection as callers find it.
 #[derive(Clone)]
@@ -60,6 +64,18 @@ impl ConnectionEntry {
     /// Whether it waits for its next use, and holds no session until then.
     pub fn is_idle(&self) -> bool {
         matches!(self.state.slot, ActorSlot::Idle)
+    }
+
+    /// Returns the actor that takes its calls.
+    pub(super) fn actor(&self) -> Result<&Arc<LiveConnection>> {
+        match &self.state.slot {
+            ActorSlot::Alive(connection) => Ok(connection),
+            ActorSlot::Idle => Err(unavailable(&self.name, Instant::now(), None)),
+            ActorSlot::Replaced(until) => Err(unavailable(&self.name, *until, None)),
+            ActorSlot::GivenUp => Err(Error::new(Kind::Unavailable, format!("connection {} has failed", self.name))
+                .retry_after(GIVEN_UP_DELAY)
+                .hint("an administrator has to look at it; the log tells why")),
+        }
     }
 
     /// How many calls run and how many wait.

@@ -9,21 +9,21 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::entry::{ActorSlot, ConnectionEntry};
+use super::entry::ConnectionEntry;
 use super::idle::{Wake, gone};
 use super::snapshot::Snapshot;
 use super::supervisor::{Drain, Reload, Supervisor};
 use super::usage::ConnectionLease;
 use crate::connection::{ConnectionSpec, Intensity, unavailable};
-use portico_core::call::{Call, Limits, Notices, Op, Origin};
+use portico_core::call::{Call, Limits, Notices, Op, Origin, Unserved};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::event::Observer;
 use portico_core::heartbeat::Heartbeat;
 use portico_core::principal::Principal;
 use portico_core::reply::Reply;
 
-/// The delay reported to callers of a connection that was given up: only a restart of the service brings it back.
-const GIVEN_UP_DELAY: Duration = Duration::from_mins(1);
+/// The delay reported to a statement whose connection was changed under it.
+const CHANGED_DELAY: Duration = Duration::from_secs(1);
 
 /// The front of the supervisor: looks up without a hop, sends with one.
 #[derive(Clone)]
@@ -168,28 +168,64 @@ impl Directory {
         limits: Limits,
         notices: Option<Notices>,
     ) -> Result<Reply> {
-        let (entry, in_use) = self.begin(entry).await?;
-        let connection = match &entry.state.slot {
-            ActorSlot::Alive(connection) => connection,
-            ActorSlot::Idle => return Err(unavailable(&entry.name, Instant::now(), None)),
-            ActorSlot::Replaced(until) => return Err(unavailable(&entry.name, *until, None)),
-            ActorSlot::GivenUp => {
-                return Err(Error::new(Kind::Unavailable, format!("connection {} has failed", entry.name))
-                    .retry_after(GIVEN_UP_DELAY)
-                    .hint("an administrator has to look at it; the log tells why"));
+        let begun = |_: &ConnectionEntry| Ok(());
+        self.send(entry, (origin.into(), by, op, limits, notices), begun).await
+    }
+
+    /// As [`Directory::ask`], for a part of a statement that was planned with `entry`.
+    ///
+    /// # Errors
+    /// In addition, if the connection has other settings by now: the plan is not for them.
+    pub async fn ask_unchanged(
+        &self,
+        entry: &ConnectionEntry,
+        origin: Origin,
+        by: Arc<Principal>,
+        op: Op,
+        limits: Limits,
+    ) -> Result<Reply> {
+        let unchanged = |found: &ConnectionEntry| {
+            // Each declaration of a connection has a queue of its own.
+            if Arc::ptr_eq(&found.state.queue, &entry.state.queue) {
+                return Ok(());
             }
+            Err(Error::new(
+                Kind::Unavailable,
+                format!("connection {} was changed while this statement ran", entry.name),
+            )
+            .retry_after(CHANGED_DELAY)
+            .hint("run the statement again"))
         };
+        self.send(entry, (origin, by, op, limits, None), unchanged).await
+    }
+
+    /// Sends a call to the actor that takes the connection's calls now, if `may` allows it.
+    async fn send(
+        &self,
+        entry: &ConnectionEntry,
+        (origin, by, op, limits, notices): (Origin, Arc<Principal>, Op, Limits, Option<Notices>),
+        may: impl Fn(&ConnectionEntry) -> Result<()>,
+    ) -> Result<Reply> {
         // A call that loses its credential is abandoned like one that loses its client.
         let abandoned = by.validity.child_token();
         let guard = abandoned.clone().drop_guard();
-        let call = Call { origin: origin.into(), by: by.at(entry.id), op, limits, abandoned, notices };
-        let reply = connection.call(call).await;
-        // From here on the results' own drop cancels.
-        guard.disarm();
-        reply.map(|reply| match reply {
-            Reply::Results(results) => Reply::Results(results.with_guard(in_use)),
-            reply @ Reply::Text(_) => reply,
-        })
+        let mut call = Call { origin, by: by.at(entry.id), op, limits, abandoned, notices };
+        loop {
+            let (found, in_use) = self.begin(entry).await?;
+            may(&found)?;
+            match found.actor()?.call(call).await {
+                Ok(reply) => {
+                    // From here on the results' own drop cancels.
+                    guard.disarm();
+                    return Ok(match reply {
+                        Reply::Results(results) => Reply::Results(results.with_guard(in_use)),
+                        reply @ Reply::Text(_) => reply,
+                    });
+                }
+                Err(Unserved::Failed(error)) => return Err(error),
+                Err(Unserved::Moved(waiting)) => call = *waiting,
+            }
+        }
     }
 
     /// Ends every actor after its source has let go of its sessions, or at the deadline.

@@ -184,6 +184,8 @@ impl Supervisor {
         let previous = self.children.get_mut(&id).filter(|child| child.number == number);
         if let Some(previous) = previous.and_then(|child| child.previous.take()) {
             self.publish(id);
+            // What waited there is for the new one.
+            previous.state.queue.close();
             self.retire(&previous.state.slot);
         }
     }
@@ -328,8 +330,10 @@ impl Handler<Reload> for Supervisor {
             self.publish_all();
             // From here on no caller finds them.
             for child in gone {
+                child.description.queue.close();
                 self.retire(&child.slot);
                 if let Some(previous) = child.previous {
+                    previous.state.queue.close();
                     self.retire(&previous.state.slot);
                 }
             }

@@ -49,6 +49,8 @@ struct State {
     held: Duration,
     /// How many calls that average is of, up to [`ENOUGH`].
     known: u32,
+    /// Whether it lets nobody in any more.
+    closed: bool,
 }
 
 /// A waiting call.
@@ -66,6 +68,8 @@ enum Verdict {
     Granted,
     /// The place was given to a caller with fewer calls.
     Displaced,
+    /// The queue was closed.
+    Closed,
 }
 
 /// How much there is to do, for gauges.
@@ -94,6 +98,8 @@ pub enum RefusalReason {
     Displaced,
     /// Its turn did not come in time.
     TimedOut,
+    /// The queue was closed.
+    Closed,
 }
 
 /// A call is not let in.
@@ -112,7 +118,7 @@ impl Queue {
         let permits = permits.max(1);
         let share = share.unwrap_or(permits - 1).clamp(1, permits);
         let (running, turns) = (HashMap::new(), Turns::default());
-        let state = State { free: permits, running, turns, held: Duration::ZERO, known: 0 };
+        let state = State { free: permits, running, turns, held: Duration::ZERO, known: 0, closed: false };
         Arc::new(Self { permits, share, most, state: Mutex::new(state), ended: Notify::new() })
     }
 
@@ -131,8 +137,19 @@ impl Queue {
             Ok(Ok(Verdict::Displaced) | Err(_)) => {
                 Err(self.lock().refused(RefusalReason::Displaced, &waiting.caller, self))
             }
+            Ok(Ok(Verdict::Closed)) => Err(self.lock().refused(RefusalReason::Closed, &waiting.caller, self)),
             // If the permit was granted this very moment, the drop returns it.
             Err(_) => Err(self.lock().refused(RefusalReason::TimedOut, &waiting.caller, self)),
+        }
+    }
+
+    /// Lets nobody in any more, also none of those that wait. What runs goes on.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        for waiter in std::mem::take(&mut state.turns).into_items() {
+            // It may have left in this moment.
+            let _ = waiter.tell.send(Verdict::Closed);
         }
     }
 
@@ -174,6 +191,9 @@ impl Queue {
     fn join(self: &Arc<Self>, caller: &str, patience: Duration) -> Result<Result<Permit, Waiting>, Refused> {
         let caller: Arc<str> = Arc::from(caller);
         let mut state = self.lock();
+        if state.closed {
+            return Err(state.refused(RefusalReason::Closed, &caller, self));
+        }
         if state.free > 0 && state.has_room(&caller, self.share) {
             state.grant(&caller);
             return Ok(Ok(Permit::new(self, caller)));

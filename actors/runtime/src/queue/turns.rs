@@ -45,6 +45,11 @@ impl<K: Clone + Eq + Hash, T> Turns<K, T> {
         self.lanes.contains_key(owner)
     }
 
+    /// Returns every item, in no order.
+    pub(super) fn into_items(self) -> impl Iterator<Item = T> {
+        self.lanes.into_values().flatten().map(|(_, item)| item)
+    }
+
     /// Puts an item at the end of its owner's lane.
     pub(super) fn join(&mut self, owner: &K, item: T) -> Ticket {
         let ticket = Ticket(self.next);

@@ -18,7 +18,7 @@ use crate::connection::names::workspace_names::{self, Names};
 use crate::connection::settings::ConnectionSpec;
 use crate::connection::{instructions, names::listing};
 use crate::queue::{Permit, RefusalReason};
-use portico_core::call::{AllowedStatements, Argument, Call, Mode, Op, ProcedureCall, Sql};
+use portico_core::call::{AllowedStatements, Argument, Call, Mode, Op, ProcedureCall, Sql, Unserved};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::AssumedIdentity;
 use portico_core::principal::{Principal, Scope};
@@ -37,18 +37,21 @@ const LARGE_STATEMENT: usize = 8 * 1024;
 
 impl Runner {
     /// Carries out `call`.
-    pub(crate) async fn run(&self, call: Call, profile: &Arc<Profile>) -> Result<Reply> {
+    pub(crate) async fn run(&self, call: Call, profile: &Arc<Profile>) -> Result<Reply, Unserved> {
         let (abandoned, validity) = (call.abandoned.clone(), call.by.validity.clone());
         let reply = tokio::select! {
             biased;
-            () = abandoned.cancelled() => Err(Error::new(Kind::Abandoned, "the caller went away")),
+            () = abandoned.cancelled() => Err(Error::new(Kind::Abandoned, "the caller went away").into()),
             reply = self.admit(call, profile) => reply,
         };
-        reply.map_err(|failure| validity.explain(failure))
+        reply.map_err(|unserved| match unserved {
+            Unserved::Failed(failure) => Unserved::Failed(validity.explain(failure)),
+            moved @ Unserved::Moved(_) => moved,
+        })
     }
 
     /// Waits for a permit for `call`, and executes it.
-    async fn admit(&self, call: Call, known: &Arc<Profile>) -> Result<Reply> {
+    async fn admit(&self, call: Call, known: &Arc<Profile>) -> Result<Reply, Unserved> {
         let identity = self.identity(&call)?;
         let role = identity.as_ref().map(|identity| identity.role.as_str());
         let key = self.instructions_key(&call, known, role);
@@ -58,10 +61,13 @@ impl Runner {
         let seen = role.map(|role| known.seen_by(role));
         let profile = seen.as_ref().unwrap_or(known);
         let arrived = Instant::now();
-        let share: CallShare = Arc::new(self.permit(&call.by.subject, call.limits.timeout).await?);
+        let Some(permit) = self.permit(&call.by.subject, call.limits.timeout).await? else {
+            return Err(Unserved::Moved(Box::new(call)));
+        };
+        let share: CallShare = Arc::new(permit);
         let queued = arrived.elapsed();
         if let Some(key) = key {
-            return self.write_instructions(key, profile, &call).await.map(Reply::Text);
+            return Ok(Reply::Text(self.write_instructions(key, profile, &call).await?));
         }
         let mut results = match &call.op {
             Op::Describe(metadata, narrow) if narrow.explains => {
@@ -191,20 +197,21 @@ impl Runner {
         }
     }
 
-    async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
-        self.description.queue.acquire(caller, timeout.min(self.description.connection.queue_timeout)).await.map_err(
-            |refused| {
-                let why = match refused.why {
-                    RefusalReason::Full => "its queue is full",
-                    RefusalReason::TooLate => "its queue is too long for this call to be served in time",
-                    RefusalReason::Displaced => "its queue is full, and callers with fewer calls go first",
-                    RefusalReason::TimedOut => "no place became free in time",
-                };
-                Error::new(Kind::Busy, format!("connection {} is busy: {why}", self.description.connection.name))
-                    .retry_after(refused.retry_after)
-                    .hint("try again after the given delay")
-            },
-        )
+    /// Waits for a permit; `None` if the connection has other settings meanwhile.
+    async fn permit(&self, caller: &str, timeout: Duration) -> Result<Option<Permit>> {
+        let Description { connection, queue, .. } = &*self.description;
+        queue.acquire(caller, timeout.min(connection.queue_timeout)).await.map(Some).or_else(|refused| {
+            let why = match refused.why {
+                RefusalReason::Full => "its queue is full",
+                RefusalReason::TooLate => "its queue is too long for this call to be served in time",
+                RefusalReason::Displaced => "its queue is full, and callers with fewer calls go first",
+                RefusalReason::TimedOut => "no place became free in time",
+                RefusalReason::Closed => return Ok(None),
+            };
+            Err(Error::new(Kind::Busy, format!("connection {} is busy: {why}", connection.name))
+                .retry_after(refused.retry_after)
+                .hint("try again after the given delay"))
+        })
     }
 
     /// Returns the task, its access, and the tables that replace names of a workspace.
