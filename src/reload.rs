@@ -141,11 +141,17 @@ impl App {
         let start: Vec<directory::ConnectionSpec> =
             start.into_iter().map(|connection| runnable(connection, &self.budget)).collect();
         let started: Vec<_> = start.iter().map(|connection| connection.id).collect();
-        let reaches = config.issuers.iter().map(|issuer| (issuer.issuer.clone(), issuer.reach.clone()));
+        let reaches: Vec<_> =
+            config.issuers.iter().map(|issuer| (issuer.issuer.clone(), issuer.reach.clone())).collect();
+        // While connections have their old settings, nobody reaches them who did not before.
+        let reached = |name: &str| running.issuers.iter().find(|was| was.issuer == name).map(|was| &was.reach);
+        let narrowed = reaches.iter().map(|(name, reach)| {
+            (name.clone(), reached(name).map_or_else(|| reach.clone(), |before| reach.intersection(before)))
+        });
         let reconfigured = Reconfigure {
             token_lifetime: config.tokens.lifetime,
             connections: config.connections.iter().map(|connection| connection.id).collect(),
-            reaches: reaches.collect(),
+            reaches: narrowed.collect(),
             admission: config.oauth.admission(),
         };
         let record = self.recorded(&report).await?;
@@ -153,7 +159,7 @@ impl App {
             certificates.renew(tls);
             report.warnings.extend(look_at_certificate(&self.metrics, &config.server));
         }
-        self.auth.reconfigure(reconfigured).await;
+        self.auth.reconfigure(reconfigured.clone()).await;
         match self.people.ineffective_grants().await {
             Ok(grants) => report.shut_out = grants,
             Err(error) => log::warn!("the grants of clients that are not admitted could not be counted: {error}"),
@@ -162,6 +168,7 @@ impl App {
         let in_force = || self.current.store(Arc::new(Current::new(config)));
         let reloaded = self.directory.reload(start, removed, in_force).await;
         reloaded.inspect_err(|_| self.take_back(record)).map_err(|error| internal(&error))?;
+        self.auth.reconfigure(Reconfigure { reaches, ..reconfigured }).await;
         let down = |id: &uuid::Uuid| self.directory.get(*id).filter(|entry| !["up", "idle"].contains(&entry.status()));
         report.down = started.iter().filter_map(down).map(|entry| entry.name.to_string()).collect();
         self.directory.announce();

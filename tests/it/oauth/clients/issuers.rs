@@ -10,7 +10,7 @@ use portico::config::Config;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, eventually, read};
+use crate::support::app::{CONNECTION, OTHER, THIRD, TestApp, eventually, read};
 use crate::support::configuration::{Configuration, connection};
 use crate::support::fixture;
 use crate::support::postgres::connect;
@@ -92,6 +92,30 @@ async fn a_trusted_issuers_token_opens_its_connections() {
     assert_eq!(query.status(), 403, "the scope is read");
 }
 
+/// A refused token is recorded under the name that it is accepted under.
+#[actix_web::test]
+async fn a_refused_token_is_recorded_under_its_issuers_subject() {
+    let issuer = format!(
+        "[[issuers]]\nissuer = \"https://id.example.org\"\naudience = \"portico\"\nsubject_claim = \"oid\"\npublic_key = \"\"\"{}\"\"\"\n\
+         [audit]\nfile = \"audit.jsonl\"\n",
+        pem()
+    );
+    let app = Configuration::new().sqlite("shop", "").with(&issuer).start().await;
+    let mut expired = claims(json!([CONNECTION]));
+    expired["oid"] = json!("somebody");
+    expired["exp"] = json!(1_000_000_000);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let refused = app.mcp_request().bearer_auth(sign(&expired)).json(&list).send().await.unwrap();
+    assert_eq!(refused.status(), 401);
+    let claimed = || {
+        let text = std::fs::read_to_string(app.config.with_file_name("audit.jsonl")).unwrap_or_default();
+        let record = text.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok())?;
+        record["claimed"].as_str().map(str::to_owned)
+    };
+    eventually("the record of the refusal", async || claimed().is_some()).await;
+    assert_eq!(claimed().unwrap(), "https://id.example.org#somebody");
+}
+
 /// Tokens of an issuer whose keys do not come wait for them, and keep no other stranger's credential out meanwhile.
 #[actix_web::test]
 async fn a_hanging_issuer_keeps_no_other_credential_out() {
@@ -127,8 +151,77 @@ async fn a_hanging_issuer_keeps_no_other_credential_out() {
     // Those of one address who came before the first of them waited for the keys were too many.
     for answer in waiting.await {
         let status = answer.unwrap().status();
-        assert!([401, 429].contains(&status.as_u16()), "{status}");
+        assert!([503, 429].contains(&status.as_u16()), "{status}");
     }
+}
+
+/// Where the names of connections change, what an issuer's tokens reach changes with the connections' settings.
+#[actix_web::test]
+async fn no_token_reaches_a_connection_before_its_new_settings_are_in_force() {
+    let issuer = format!(
+        "[[issuers]]\nissuer = \"https://id.example.org\"\naudience = \"portico\"\nconnections = [\"shop:read\"]\n\
+         public_key = \"\"\"{}\"\"\"\n",
+        pem()
+    );
+    let service = Configuration::new().sqlite("shop", "").sqlite("archive", "").with(&issuer).serve().await;
+    let ask = async |catalog: &str, query: &str| {
+        let request =
+            service.http.post(format!("{}/api/query", service.url)).bearer_auth(sign(&claims(json!([OTHER]))));
+        let body = json!({"query": query, "defaultCatalog": catalog});
+        read(request.json(&body).send().await.unwrap()).await.0
+    };
+    assert_ne!(ask("archive", "SELECT id FROM orders").await, 200, "it is out of reach");
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = silent.local_addr().unwrap();
+    let tables = connection(CONNECTION, "archive", "sqlite:shop.db", "")
+        + &connection(OTHER, "shop", "sqlite:archive.db", "[connections.hidden]\ntables = [\"orders\"]\n")
+        + &connection(
+            THIRD,
+            "slow",
+            &format!("postgres://nobody@{place}/none?sslmode=disable"),
+            "connect_timeout = 300\n",
+        );
+    service.configure("", &(tables + &issuer));
+    let reload = service.reload();
+    tokio::pin!(reload);
+    // Its first attempt goes on, and everything else waits for it.
+    let (socket, _) = tokio::select! {
+        accepted = silent.accept() => accepted.unwrap(),
+        (_, said) = &mut reload => panic!("the reload did not wait: {said}"),
+    };
+    assert_ne!(ask("archive", "SELECT id FROM orders").await, 200, "reached before it hides its table");
+    drop((socket, silent));
+    let (done, said) = reload.await;
+    assert!(done, "{said}");
+    assert_eq!(ask("shop", "SELECT id FROM customers").await, 200);
+    assert_ne!(ask("shop", "SELECT id FROM orders").await, 200);
+}
+
+/// A client that was told 401 would throw its token away, and a good one would count as a guess.
+#[actix_web::test]
+async fn an_issuer_whose_keys_cannot_be_fetched_makes_its_tokens_wait() {
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let jwks_url = format!("http://{}/jwks", nobody.local_addr().unwrap());
+    drop(nobody);
+    let more = format!(
+        "[[issuers]]\nissuer = \"https://id.example.org\"\naudience = \"portico\"\njwks_url = \"{jwks_url}\"\n\
+         [limits]\nfailures_per_address = 1\n[audit]\nfile = \"audit.jsonl\"\n"
+    );
+    let app = Configuration::new().sqlite("shop", "").with(&more).start().await;
+    for _ in 0..3 {
+        let query = app.http.post(format!("{}/api/query", app.url)).bearer_auth(sign(&claims(json!([CONNECTION]))));
+        let refused = query.json(&json!({"query": "SELECT 1"})).send().await.unwrap();
+        let after = refused.headers()["retry-after"].to_str().unwrap();
+        assert_eq!((refused.status().as_u16(), after), (503, "5"));
+        assert_eq!(read(refused).await.1["error"]["code"], json!(1700));
+    }
+    let reason = || {
+        let text = std::fs::read_to_string(app.config.with_file_name("audit.jsonl")).unwrap_or_default();
+        let record = text.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok())?;
+        record["reason"].as_str().map(str::to_owned)
+    };
+    eventually("the record of the refusal", async || reason().is_some()).await;
+    assert!(reason().unwrap().contains("its issuer's keys could not be fetched"), "{:?}", reason());
 }
 
 /// Who a token's caller is to the database: role, claims and the settings of ours.
@@ -181,7 +274,7 @@ fn every_problem_of_an_issuer_is_told() {
          [[issuers]]\nissuer = \"c\"\njwks_url = \"https://c/\"\npublic_key = \"x\"\njwks = 1\n\
          [[issuers]]\nissuer = \"https://f#x\"\njwks_url = \"https://f/\"\n\
          [[issuers]]\nissuer = \"e\"\njwks_url = \"https://e/\"\nmax_age = 1\n\
-         [issuers.identity]\nclaims = [\"role\"]\nclaim_roles = {{ a = \"none\" }}\n\
+         [issuers.identity]\nclaims = [\"role\"]\nclaim = \"\"\nclaim_roles = {{ a = \"none\" }}\n\
          [[issuers]]\nissuer = \"d\"\npublic_key = \"-----BEGIN PUBLIC KEY-----AAAA-----END PUBLIC KEY-----\"\n",
         connection(CONNECTION, "shop", "sqlite:x.db", ""),
         pem()
@@ -201,6 +294,7 @@ fn every_problem_of_an_issuer_is_told() {
         "issuers[5].issuer",
         "issuers[6].max_age",
         "issuers[6].identity.claims",
+        "issuers[6].identity.claim",
         "issuers[6].identity.claim_roles",
         "issuers[7].public_key",
     ] {
