@@ -317,12 +317,17 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Returns a digest of the value of the key `name`, and its position. Variables are resolved first, and files that
-    /// were read for it count: a secret can change while the file does not.
+    /// Returns a digest of the value of the key `name`, and its position; nothing for a key that is left out, or
+    /// written out with its default. Variables are resolved first, and files that were read for it count: a secret can
+    /// change while the file does not.
     pub(in crate::config) fn digest(&self, name: &str) -> Option<(u64, Position)> {
-        let value = self.find(name)?;
+        let (value, setting) = (self.find(name)?, self.setting(name)?);
+        let resolved = texts(json(value), &|text| resolve(text, self.file.environment).0);
+        if setting.default.is_some_and(|default| Value::from(default) == resolved) {
+            return None;
+        }
         let mut hasher = DefaultHasher::new();
-        texts(json(value), &|text| resolve(text, self.file.environment).0).hash(&mut hasher);
+        resolved.hash(&mut hasher);
         let (contents, key) = (self.file.contents.borrow(), self.key(name));
         let below =
             |known: &str| known.strip_prefix(&key).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()));

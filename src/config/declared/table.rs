@@ -189,6 +189,8 @@ mod tests {
             Kitchen { patience: Duration::from_secs(5), guests: guests.clone(), cook: "bo".to_owned() }
         );
         assert!(problems.is_empty(), "{problems:?}");
+        let (_, _, written_out) = read("[kitchen]\npatience = 5\ncook = \"bo\"\nguests = [\"ann\"]");
+        assert_eq!(written_out.changed_names(&before), Vec::<String>::new(), "a default that is written out is none");
         let (kitchen, _, after) = read("[kitchen]\npatience = 7\ncook = \"di\"\nguests = [\"ann\"]");
         assert_eq!((kitchen.patience.as_secs(), kitchen.guests), (7, guests));
         let refused: Vec<String> = after.refused(&before).into_iter().map(|problem| problem.key).collect();
