@@ -49,13 +49,14 @@ struct AuthLease {
 }
 
 impl AuthLease {
-    /// Returns true if the caller is still the same, with the same rights. If that cannot be decided, it stays in
-    /// force.
+    /// Returns true if the caller is still the same, with at least the same rights. If that cannot be decided, it
+    /// stays in force.
     async fn is_valid(&self) -> bool {
         let asked = Authenticate { credential: self.credential.clone(), endpoint: Endpoint::Mcp, from: self.from };
         match self.app.auth.authenticate(asked).await {
-            Ok(now) => self.target.caller(&now) == self.by,
-            Err(error) => error.kind != Kind::Unauthenticated,
+            Ok(now) => self.by.claims == now.claims && self.by.is_within(&self.target.caller(&now)),
+            // With a quota it is told how many such credentials there were, and this is one of them.
+            Err(error) => error.kind != Kind::Unauthenticated && error.get_quota().is_none(),
         }
     }
 }

@@ -60,14 +60,15 @@ async fn who_is_not_let_in_any_more_does_not_listen_any_more() {
 }
 
 #[actix_web::test]
-async fn who_may_do_more_on_another_connection_goes_on_to_listen() {
+async fn who_may_do_more_than_before_or_elsewhere_goes_on_to_listen() {
     let app = app("").await;
     let name = "mia@example.com".to_owned();
     let rights = Rights::each([(CONNECTION, Scope::Read), (OTHER, Scope::Write)]);
     let store = &mut app.store();
     store.add_user(NewUser { email: name.clone(), rights }).unwrap();
     let secret = store.create_pat(&name, NewPat::default()).unwrap().1.expose_secret().to_owned();
-    let mut stream = listen(&app, &Caller { name, secret }).await;
+    let mut stream = listen(&app, &Caller { name: name.clone(), secret }).await;
+    store.change_user(NewUser { email: name, rights: Rights::all(Scope::Admin) }).unwrap();
     let mut read = String::new();
     // Each heartbeat has two, and with the first the caller is looked at.
     while read.matches(": keep-alive").count() < 2 {
