@@ -152,11 +152,17 @@ impl Addressing {
             [only] => Ok(only),
             [] => Err(Error::forbidden("this credential opens no connection")),
             _ => {
+                let names = names(reachable);
+                let quotes = if names.iter().any(|name| name.contains('-')) {
+                    " (in a statement a name with - stands in double quotes)"
+                } else {
+                    ""
+                };
                 Err(Error::invalid(format!("{field}: it is not clear which connection this addresses")).hint(format!(
-                    "write connection.schema.{}, or give {}; connections: {}",
+                    "write connection.schema.{}, or give {}; connections: {}{quotes}",
                     if field == "procedure" { "procedure" } else { "table" },
                     self.default_field,
-                    names(reachable).join(", ")
+                    names.join(", ")
                 )))
             }
         }

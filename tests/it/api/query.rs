@@ -47,6 +47,7 @@ async fn each_wrong_body_names_its_field() {
         ("[]", "the body must be a JSON object"),
         ("{}", "query: this member is missing"),
         ("{\"query\": 1}", "query: give a string"),
+        ("{\"query\": \"SELECT '\\ud800'\"}", "query: an escape from \\ud800 to \\udfff is half of a character"),
         ("{\"query\": null}", "query: this member is missing"),
         ("{\"query\": \"\"}", "query"),
         ("{\"query\": \" ; -- nothing\"}", "query"),
@@ -109,6 +110,21 @@ async fn a_request_addresses_one_connection() {
     assert_eq!(read(workspace.send().await.unwrap()).await.0, 404);
 }
 
+/// A name with a minus sign stands in quotes wherever a caller is told to write it.
+#[actix_web::test]
+async fn a_connection_with_a_minus_sign_in_its_name_is_told_in_quotes() {
+    let app = Configuration::new().sqlite("my-db", "").sqlite("archive", "").start().await;
+    let (status, answer) = app.query(json!({"query": "SELECT count(*) FROM my-db.main.orders"})).await;
+    let hint = answer["error"]["hint"].as_str().unwrap();
+    assert!(status == 400 && hint.contains("a name with - stands in double quotes"), "{answer}");
+    assert_eq!(app.rows("SELECT count(*) FROM \"my-db\".main.orders").await, json!([[3]]));
+    let (_, told) = app.mcp(&app.reader, "tools/call", json!({"name": "get_instructions", "arguments": {}})).await;
+    assert!(told["result"]["content"][0]["text"].as_str().unwrap().contains("`\"my-db\".schema.table`"), "{told}");
+    let elsewhere = json!({"name": "execute_select", "arguments": {"query": "SELECT 1 FROM archive.main.orders"}});
+    let (_, told) = app.mcp(&app.reader, "tools/call", elsewhere).await;
+    assert!(told["result"]["content"][0]["text"].as_str().unwrap().contains("write \"my-db\".schema.table"), "{told}");
+}
+
 #[actix_web::test]
 async fn a_reader_may_not_write() {
     let app = fixture::on_sqlite().await;
@@ -125,7 +141,14 @@ async fn a_reader_may_not_write() {
 async fn a_reader_is_told_the_scope_also_where_the_source_refuses_to_write() {
     let url = fixture::postgres().await;
     let app = Configuration::new().connection("shop", &url, "access = \"read-write\"").start().await;
-    for text in ["NOTIFY x", "LOCK TABLE orders", "SELECT 1 INTO fresh", "SELECT nextval('numbers')"] {
+    for text in [
+        "NOTIFY x",
+        "LOCK TABLE orders",
+        "SELECT 1 INTO fresh",
+        "SELECT nextval('numbers')",
+        "SELECT pg_notify('x', 'y')",
+        "SELECT set_config('work_mem', '4MB', true)",
+    ] {
         connect(&url).await.batch_execute("CREATE SEQUENCE IF NOT EXISTS numbers").await.unwrap();
         let request =
             app.http.post(format!("{}/api/query", app.url)).basic_auth(&app.reader.name, Some(&app.reader.secret));

@@ -75,10 +75,13 @@ fn write_head(
     let _ = writeln!(
         text,
         "# Connection {name}\n\n{}, {access}. Write {dialect} SQL; name tables `table` (in `{default}`), `schema.table` \
-         or `{name}.schema.table`, and quote names that are not plain lower case: \"Name\". Give values as `@name` with \
+         or `{}.schema.table`, and quote names that are not plain lower case: \"Name\". Give values as `@name` with \
          `parameters`, never in the text.\nA result is cut at {} rows and {} bytes unless `maxRows` asks for more: \
          filter and aggregate in SQL.",
-        profile.product, options.max_rows, options.max_bytes,
+        profile.product,
+        quoted(name),
+        options.max_rows,
+        options.max_bytes,
     );
     let tool = ["execute_select", "execute_sql"].into_iter().find(|tool| options.tools.contains(tool));
     let mut keyed = facts.ranked().into_iter().filter_map(|at| {

@@ -4,6 +4,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Oid;
 
 use crate::Exposure;
+use crate::postgres::failure;
 use crate::postgres::session::internal_query::get;
 use crate::postgres::walls::functions::{self, EXTENSION, Effect, SIGNATURE};
 use crate::postgres::walls::objects::naming;
@@ -109,7 +110,12 @@ impl Function {
 
     /// Why a caller may not call it, if so.
     pub(crate) fn refusal(&self, guard: CheckPolicy, exposure: &Exposure) -> Option<Error> {
-        let refused = |why: &str| Some(refused(&format!("the function {}, which {why},", self.signature)));
+        let refused = |why: &str| {
+            let refusal = refused(&format!("the function {}, which {why},", self.signature));
+            // Whoever may write can call it.
+            let is_write = guard.read_only && !guard.hides && !guard.identity && !self.temporary;
+            Some(if is_write { refusal.sqlstate(failure::READ_ONLY) } else { refusal })
+        };
         if self.temporary {
             return refused("is temporary");
         }
