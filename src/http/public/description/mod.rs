@@ -108,19 +108,36 @@ pub(in crate::http) async fn docs() -> HttpResponse {
 }
 
 fn document() -> Value {
-    let columns = [Column::computed("id", DataType::Integer), Column::computed("name", DataType::Varchar)];
     let document = Document {
         version: env!("CARGO_PKG_VERSION"),
         license: env!("CARGO_PKG_LICENSE"),
         timeouts: TIMEOUT_SECONDS,
         default_timeout: Limits::DEFAULT_TIMEOUT.as_secs(),
-        result: result(&columns, &json!([1, "Łukasz"])),
+        result: result(&products(), &json!([1, "JAC-00001", "Coastal Parka, waxed cotton"])),
         metadata: metadata::METADATA.into_iter().map(listing).collect(),
         responses: failures(),
         schemas: Value::Object(schemas::all()),
     };
     // The template's output is always JSON: the tests check it.
     document.render().ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// The columns of the answer to the example of `/api/query`: those of the demo's shop.
+fn products() -> [Column; 3] {
+    let product = |label: &str, data_type, length, precision| Column {
+        table: Some("products".to_owned()),
+        schema: Some("main".to_owned()),
+        catalog: Some("shop".to_owned()),
+        length,
+        precision,
+        nullable: false,
+        ..Column::computed(label, data_type)
+    };
+    [
+        product("id", DataType::BigInt, 0, 19),
+        product("sku", DataType::Varchar, 12, 0),
+        product("name", DataType::Varchar, 80, 0),
+    ]
 }
 
 fn listing((path, metadata): (&'static str, MetadataKind)) -> MetadataListing {
