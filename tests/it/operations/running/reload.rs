@@ -91,7 +91,14 @@ async fn a_bad_file_changes_nothing_and_says_why() {
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && words.contains("config.toml:4:12: server.max_body: "), "{words}");
     std::fs::write(service.folder.path().join("config.toml"), "[[").unwrap();
-    assert!(String::from_utf8(service.run(&["reload"]).stderr).unwrap().contains("config.toml:1:"));
+    let output = service.run(&["reload"]);
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && words.contains("config.toml:1:"), "{words}");
+    assert!(words.contains("the service goes on as it was"), "{words}");
+    let (done, said) = service.reload().await;
+    assert!(!done && said["ok"] == false && said["problems"][0]["line"] == 1, "{said}");
+    let response = service.post("/api/query").json(&long).send().await.unwrap();
+    assert_eq!(response.status(), 200, "what was in force still is");
 }
 
 #[actix_web::test]
@@ -130,6 +137,40 @@ async fn a_command_for_another_configuration_is_refused() {
     // The same file by another way.
     std::os::unix::fs::symlink("config.toml", folder.join("link.toml")).unwrap();
     assert!(service.run(&["reload", "--config", "link.toml"]).status.success());
+}
+
+/// What waits for its turn when the settings change has not begun: it goes by the new ones.
+#[actix_web::test]
+async fn what_waits_during_a_reload_goes_by_the_new_settings() {
+    const OPEN: &str = "metrics = \"open\"";
+    let url = fixture::postgres().await;
+    let keys = |access: &str| format!("access = \"{access}\"\npool = 1\n");
+    let service = Configuration::new().server(OPEN).connection("shop", &url, &keys("read-write")).serve().await;
+    let holder = connect(&url).await;
+    holder.batch_execute("BEGIN; LOCK TABLE customers IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let ask = |query: &str| tokio::spawn(service.post("/api/query").json(&json!({"query": query})).send());
+    let metrics = async |line: &str| {
+        let metrics = service.http.get(format!("{}/metrics", service.url)).send().await.unwrap().text().await.unwrap();
+        metrics.lines().any(|each| each == line)
+    };
+    let runs = ask("SELECT count(*) FROM customers");
+    let line = "portico_calls_running{connection=\"shop\"} 1";
+    eventually("the call that runs", async || metrics(line).await).await;
+    let waiting = [ask("UPDATE orders SET total = 0"), ask("SELECT count(*) FROM orders")];
+    let line = "portico_calls_waiting{connection=\"shop\"} 2";
+    eventually("the calls that wait", async || metrics(line).await).await;
+    service.configure(OPEN, &connection(CONNECTION, "shop", &url, &keys("read-only")));
+    let (done, said) = service.reload().await;
+    assert!(done, "{said}");
+    let mut answers = Vec::new();
+    for call in waiting {
+        answers.push(read(call.await.unwrap().unwrap()).await);
+    }
+    assert_eq!((answers[0].0, &answers[0].1["error"]["code"]), (403, &json!(1200)), "{answers:?}");
+    assert_eq!((answers[1].0, &answers[1].1["results"][0]["rows"]), (200, &json!([[3]])), "{answers:?}");
+    assert!(!runs.is_finished(), "what runs ends where it began");
+    drop(holder);
+    assert_eq!(read(runs.await.unwrap().unwrap()).await.0, 200);
 }
 
 #[actix_web::test]
