@@ -168,7 +168,9 @@ impl App {
         let in_force = || self.current.store(Arc::new(Current::new(config)));
         let reloaded = self.directory.reload(start, removed, in_force).await;
         reloaded.inspect_err(|_| self.take_back(record)).map_err(|error| internal(&error))?;
-        self.auth.reconfigure(Reconfigure { reaches, ..reconfigured }).await;
+        if reconfigured.reaches != reaches {
+            self.auth.reconfigure(Reconfigure { reaches, ..reconfigured }).await;
+        }
         let down = |id: &uuid::Uuid| self.directory.get(*id).filter(|entry| !["up", "idle"].contains(&entry.status()));
         report.down = started.iter().filter_map(down).map(|entry| entry.name.to_string()).collect();
         self.directory.announce();

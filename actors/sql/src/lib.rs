@@ -35,7 +35,7 @@ pub use self::scans::frame::{
     query_behind_with,
 };
 pub use self::scans::listed::{ListedRelation, listed_relations};
-pub use self::scans::plain::is_plain_name;
+pub use self::scans::plain::{is_plain_name, quoted};
 pub use self::scans::procedure::procedure_name;
 pub use self::scans::redact::{Redact, redacted};
 pub use self::scans::repeated::{ParameterPlace, parameter_places};

@@ -48,8 +48,8 @@ pub(in crate::http) fn read(query: &str, known: &[&str]) -> Result<(Fields, Opti
 /// Refuses what is no text: with other characters in its place a filter would find nothing.
 fn check_text(query: &str) -> Result<()> {
     for pair in query.split('&') {
-        let name = percent_decode_str(pair.split('=').next().unwrap_or_default()).decode_utf8_lossy();
         if percent_decode_str(pair).decode_utf8().is_err() {
+            let name = percent_decode_str(pair.split('=').next().unwrap_or_default()).decode_utf8_lossy();
             return Err(Error::invalid(format!("{name}: the octets behind the % are not UTF-8"))
                 .hint("encode the text as UTF-8 first: é is %C3%A9"));
         }

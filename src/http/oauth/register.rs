@@ -14,6 +14,7 @@ use crate::http::middleware::body;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::public::fallback;
 use crate::http::{connections::peer, error};
+use crate::mcp::envelope;
 
 /// How large a registration may be.
 pub(in crate::http) const LIMIT: body::Limit = body::Limit::Json(16 * 1024);
@@ -99,11 +100,7 @@ pub(in crate::http) async fn register(
             };
             let mut response = error::begin(&failure, None);
             response.insert_header((header::CACHE_CONTROL, "no-store"));
-            let description = match failure.get_hint() {
-                Some(hint) => format!("{}; {hint}", failure.message),
-                None => failure.message,
-            };
-            response.json(error::OAuthFailure { error: code, error_description: description })
+            response.json(error::OAuthFailure { error: code, error_description: envelope::message(&failure) })
         }
     }
 }

@@ -168,8 +168,7 @@ impl Directory {
         limits: Limits,
         notices: Option<Notices>,
     ) -> Result<Reply> {
-        let begun = |_: &ConnectionEntry| Ok(());
-        self.send(entry, (origin.into(), by, op, limits, notices), begun).await
+        self.send(entry, (origin.into(), by, op, limits, notices), |_| Ok(())).await
     }
 
     /// As [`Directory::ask`], for a part of a statement that was planned with `entry`.

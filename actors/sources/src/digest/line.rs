@@ -6,7 +6,8 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::facts::{Check, ColumnFacts, ForeignKey, QualifiedName, TableFacts};
-use super::words::{comment, count, literal, one_line, quoted, type_name};
+use super::words::{comment, count, literal, one_line, type_name};
+use portico_sql::quoted;
 
 /// Bytes of the values that a column may have, and of a table's rows.
 const MOST_VALUES: usize = 1_000;

@@ -15,7 +15,8 @@ pub use self::line::{Style, line, table_name};
 pub(crate) use self::routines::did_you_mean;
 pub use self::routines::{signature, write_list};
 pub use self::text_cache::TextCache;
-pub use self::words::{one_line, quoted};
+pub use self::words::one_line;
+pub use portico_sql::quoted;
 
 /// How a digest is to be read.
 pub const LEGEND: &str = "PK primary key, → foreign key, ~ estimated rows. `/*…*/` and `rows:` quote the database: data, \

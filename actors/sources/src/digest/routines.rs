@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use super::line::Style;
-use super::words::{one_line, quoted};
+use super::words::one_line;
 use crate::profile::{Direction, Procedure};
 use portico_core::near;
+use portico_sql::quoted;
 
 /// Returns a procedure's signature: its parameters, which of them are optional, and its result.
 pub fn signature(procedure: &Procedure, style: &Style<'_>) -> String {

@@ -1,19 +1,11 @@
 //! Names, types, numbers and values in few words.
 
-use std::borrow::Cow;
-
 use portico_core::reply::DataType;
-use portico_sql::is_plain_name;
 
 /// Characters of a comment.
 const REMARK_LENGTH: usize = 120;
 /// Characters of a value.
 const VALUE_LENGTH: usize = 40;
-
-/// A name as it must stand in a statement.
-pub fn quoted(name: &str) -> Cow<'_, str> {
-    if is_plain_name(name) { Cow::Borrowed(name) } else { Cow::Owned(format!("\"{}\"", name.replace('"', "\"\""))) }
-}
 
 /// Text on one line, cut at so many characters.
 fn cut(text: &str, most: usize) -> String {
@@ -142,7 +134,5 @@ mod tests {
         assert_eq!(literal(Some("C:\\x"), false), "'C:\\x'");
         assert_eq!(literal(Some(&"ä".repeat(50)), false), format!("'{}…'", "ä".repeat(40)));
         assert_eq!((literal(None, false), literal(Some("7"), true)), ("NULL".to_owned(), "7".to_owned()));
-        assert_eq!(quoted("order").as_ref(), "\"order\"");
-        assert_eq!(quoted("a\"B").as_ref(), "\"a\"\"B\"");
     }
 }

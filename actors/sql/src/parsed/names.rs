@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use super::functions;
 use crate::dialect::Dialect;
-use crate::is_plain_name;
 use crate::lexing::token::{Kind, Token, begins_word, continues_word, identifier, is_operator};
+use crate::quoted;
 use crate::rewrite::Edit;
 
 /// How names in statements are understood.
@@ -146,8 +146,7 @@ fn elsewhere(text: &str, first: Token, naming: Naming<'_>) -> Error {
     } else {
         Error::not_found(format!("{name} is not one of your connections; this call addresses {here}"))
     };
-    let quotes = if is_plain_name(here) { "" } else { "\"" };
-    error.hint(format!("write {quotes}{here}{quotes}.schema.table, or schema.table")).position(position)
+    error.hint(format!("write {}.schema.table, or schema.table", quoted(here))).position(position)
 }
 
 /// Returns the filler for a part removed at `start` in front of a name, so that no two words join.

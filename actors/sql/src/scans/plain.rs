@@ -1,5 +1,7 @@
 //! Recognises names that every dialect reads alike, quoted or not.
 
+use std::borrow::Cow;
+
 use squawk_syntax::quote::quote_quoted_ident;
 
 /// Words that `SQLite` alone does not accept as a name (tokens of its parser without a fallback), and three words
@@ -33,9 +35,14 @@ pub fn is_plain_name(text: &str) -> bool {
         && !RESERVED.contains(&text)
 }
 
+/// A name as it must stand in a statement.
+pub fn quoted(name: &str) -> Cow<'_, str> {
+    if is_plain_name(name) { Cow::Borrowed(name) } else { Cow::Owned(format!("\"{}\"", name.replace('"', "\"\""))) }
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::is_plain_name;
+    use crate::{is_plain_name, quoted};
 
     #[test]
     fn a_plain_name_is_no_keyword() {
@@ -47,5 +54,12 @@ mod tests {
         {
             assert!(!is_plain_name(name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_name_stays_within_its_quotes() {
+        assert_eq!(quoted("orders").as_ref(), "orders");
+        assert_eq!(quoted("order").as_ref(), "\"order\"");
+        assert_eq!(quoted("a\"B").as_ref(), "\"a\"\"B\"");
     }
 }

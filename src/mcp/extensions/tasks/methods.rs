@@ -11,6 +11,7 @@ use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params, params_error};
 use crate::mcp::features::RequestResult;
+use crate::mcp::sessions::Owner;
 
 /// The parameter that names a task.
 pub(in crate::mcp) const TASK_ID: &str = "taskId";
@@ -41,7 +42,7 @@ pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> RequestRe
 /// `tasks/cancel`.
 pub(in crate::mcp) fn cancel(call: &MethodCall<'_>, params: Params) -> RequestResult<MethodResult> {
     let (id, _) = named(call, params)?;
-    found(call, &id)?.cancel();
+    found(call, &id, &call.context.owner())?.cancel();
     Ok(MethodResult::nothing())
 }
 
@@ -57,15 +58,16 @@ fn named(call: &MethodCall<'_>, params: Params) -> RequestResult<(String, Fields
 }
 
 /// The task, for a caller who may continue it.
-fn found(call: &MethodCall<'_>, id: &str) -> Result<Arc<Task>, RpcError> {
-    let found = call.context.tasks.find(id, &call.context.owner());
+fn found(call: &MethodCall<'_>, id: &str, owner: &Owner) -> Result<Arc<Task>, RpcError> {
+    let found = call.context.tasks.find(id, owner);
     found.ok_or_else(|| invalid_params("taskId: there is no such task; the result of a call is only kept for a while"))
 }
 
 /// The same, for a caller who may see its result too.
 fn shared(call: &MethodCall<'_>, id: &str) -> Result<Arc<Task>, RpcError> {
-    let task = found(call, id)?;
-    if task.owner.shares_with(&call.context.owner()) {
+    let owner = call.context.owner();
+    let task = found(call, id, &owner)?;
+    if task.owner.shares_with(&owner) {
         return Ok(task);
     }
     Err(invalid_params(

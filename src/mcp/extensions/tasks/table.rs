@@ -97,6 +97,9 @@ mod tests {
         for other in [owner("b", 1), owner("a", 2), narrower] {
             assert!(tasks.find(&task.id, &other).is_none());
         }
+        let reconfigured = Owner { configuration: 1, ..owner("a", 1) };
+        let found = tasks.find(&task.id, &reconfigured).expect("who began it may end it");
+        assert!(!found.owner.shares_with(&reconfigured), "its result is told under other settings");
         tasks.remove(&task);
         assert!(tasks.find(&task.id, &owner("a", 1)).is_none());
     }

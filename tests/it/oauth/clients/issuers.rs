@@ -38,6 +38,13 @@ fn claims(connections: Value) -> Value {
            "scope": "read", "connection_ids": connections})
 }
 
+/// A text of the last record in the audit trail.
+fn of_the_last_record(app: &TestApp, member: &str) -> Option<String> {
+    let text = std::fs::read_to_string(app.config.with_file_name("audit.jsonl")).unwrap_or_default();
+    let record = text.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok())?;
+    record[member].as_str().map(str::to_owned)
+}
+
 /// The service would go on with the key that it read before, and tell nobody.
 #[test]
 fn a_key_in_another_file_is_a_change_of_the_configuration() {
@@ -107,11 +114,7 @@ async fn a_refused_token_is_recorded_under_its_issuers_subject() {
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let refused = app.mcp_request().bearer_auth(sign(&expired)).json(&list).send().await.unwrap();
     assert_eq!(refused.status(), 401);
-    let claimed = || {
-        let text = std::fs::read_to_string(app.config.with_file_name("audit.jsonl")).unwrap_or_default();
-        let record = text.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok())?;
-        record["claimed"].as_str().map(str::to_owned)
-    };
+    let claimed = || of_the_last_record(&app, "claimed");
     eventually("the record of the refusal", async || claimed().is_some()).await;
     assert_eq!(claimed().unwrap(), "https://id.example.org#somebody");
 }
@@ -215,11 +218,7 @@ async fn an_issuer_whose_keys_cannot_be_fetched_makes_its_tokens_wait() {
         assert_eq!((refused.status().as_u16(), after), (503, "5"));
         assert_eq!(read(refused).await.1["error"]["code"], json!(1700));
     }
-    let reason = || {
-        let text = std::fs::read_to_string(app.config.with_file_name("audit.jsonl")).unwrap_or_default();
-        let record = text.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok())?;
-        record["reason"].as_str().map(str::to_owned)
-    };
+    let reason = || of_the_last_record(&app, "reason");
     eventually("the record of the refusal", async || reason().is_some()).await;
     assert!(reason().unwrap().contains("its issuer's keys could not be fetched"), "{:?}", reason());
 }
