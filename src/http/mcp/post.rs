@@ -211,7 +211,7 @@ async fn respond(
         Ok(Outcome::Listening(subscription)) => match listening.admitted.take() {
             Some(Ok(guard)) => {
                 let events = subscription.events(Box::pin(mcp_request.changes()).await, guard.closing());
-                sse::open_idle(request, events, guard)
+                sse::open(request, events, Some(guard), sse::Resumption::None)
             }
             Some(Err(response)) => response,
             None => error::transport(&Error::internal("bug: a stream was opened without admission"), None),

@@ -29,42 +29,26 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_millis(500);
 const COMMENT: Event = Event::Comment(ByteString::from_static("keep-alive"));
 
+/// How a client continues a stream that broke off.
+pub(in crate::http) enum Resumption {
+    None,
+    ByLastEventId,
+}
+
 /// Makes a response that sends `events` as they come. Nothing is read ahead: the next event is requested when the
-/// previous one was sent, so that a slow reader costs one event.
-pub(in crate::http) fn open(request: &HttpRequest, events: impl Stream<Item = ServerEvent> + 'static) -> HttpResponse {
-    response(request, Sse::from_stream(HeartbeatStream::new(request, events, None)))
-}
-
-/// As [`open`], for a resumable stream, which tells its client when to reconnect.
-pub(in crate::http) fn open_resumable(
+/// previous one was sent, so that a slow reader costs one event. Each heartbeat checks the `guard`: what ends the events
+/// when it is lost is up to the caller.
+pub(in crate::http) fn open(
     request: &HttpRequest,
     events: impl Stream<Item = ServerEvent> + 'static,
+    guard: Option<StreamGuard>,
+    resumption: Resumption,
 ) -> HttpResponse {
-    response(request, Sse::from_stream(HeartbeatStream::new(request, events, None)).with_retry_duration(RETRY))
-}
-
-/// The same for events that have no end of their own. The stream ends when its `guard` is gone.
-pub(in crate::http) fn open_idle(
-    request: &HttpRequest,
-    events: impl Stream<Item = ServerEvent> + 'static,
-    guard: StreamGuard,
-) -> HttpResponse {
-    response(request, Sse::from_stream(HeartbeatStream::new(request, events, Some(GuardWatch::new(guard)))))
-}
-
-/// Sends the rest of an answer that was started for another request. It ends when its `guard` is lost: the
-/// credential of the first request does not authorise this reader.
-pub(in crate::http) fn open_resumed(
-    request: &HttpRequest,
-    events: impl Stream<Item = ServerEvent> + 'static,
-    guard: StreamGuard,
-) -> HttpResponse {
-    let events = events.take_until(guard.closing().cancelled_owned());
-    let stream = HeartbeatStream::new(request, events, Some(GuardWatch::new(guard)));
-    response(request, Sse::from_stream(stream).with_retry_duration(RETRY))
-}
-
-fn response(request: &HttpRequest, stream: impl Responder) -> HttpResponse {
+    let stream = Sse::from_stream(HeartbeatStream::new(request, events, guard));
+    let stream = match resumption {
+        Resumption::None => stream,
+        Resumption::ByLastEventId => stream.with_retry_duration(RETRY),
+    };
     let mut response = stream.respond_to(request).map_into_boxed_body();
     let headers = response.headers_mut();
     // An unencoded body needs no such header (RFC 9110 §8.4).
@@ -94,7 +78,8 @@ struct HeartbeatStream<S> {
 }
 
 impl<S: Stream<Item = ServerEvent>> HeartbeatStream<S> {
-    fn new(request: &HttpRequest, events: S, standing: Option<GuardWatch>) -> Self {
+    fn new(request: &HttpRequest, events: S, guard: Option<StreamGuard>) -> Self {
+        let standing = guard.map(GuardWatch::new);
         let (socket, beats, open) = (Socket::new(request), interval(HEARTBEAT), OpenStreamCount::new(request));
         Self { events: Box::pin(events), socket, beats, standing, _open: open }
     }
@@ -175,7 +160,7 @@ mod tests {
             ServerEvent::message("{\"a\":\r\n1}"),
         ];
         let request = TestRequest::default().to_http_request();
-        let response = open_resumable(&request, stream::iter(events));
+        let response = open(&request, stream::iter(events), None, Resumption::ByLastEventId);
         let header = |name: &str| response.headers().get(name).unwrap().to_str().unwrap().to_owned();
         assert_eq!(header("content-type"), MEDIA_TYPE);
         assert_eq!((header("cache-control"), header("x-accel-buffering")), ("no-store".to_owned(), "no".to_owned()));

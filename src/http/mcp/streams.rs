@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::http::accept;
 use crate::http::mcp::admission::Address;
 use crate::http::mcp::request::{McpRequest, enter, refuse};
-use crate::http::mcp::sse;
+use crate::http::mcp::sse::{self, Resumption};
 use crate::http::middleware::recorder::CallRecorder;
 use crate::http::{connections::socket, error};
 use crate::mcp::envelope::RpcError;
@@ -39,7 +39,7 @@ pub(in crate::http) fn stream(
 ) -> HttpResponse {
     if let Some(session) = session.filter(|session| session.resumes()) {
         let owner = mcp_request.context(&RequestContext::default()).owner();
-        return sse::open_resumable(request, record(session, messages, owner));
+        return sse::open(request, record(session, messages, owner), None, Resumption::ByLastEventId);
     }
     let events = messages.into_stream().filter_map(|told| {
         ready(match told {
@@ -48,7 +48,7 @@ pub(in crate::http) fn stream(
             OutboundMessage::Pause => None,
         })
     });
-    sse::open(request, events.take_until(Box::pin(socket::left(request))))
+    sse::open(request, events.take_until(Box::pin(socket::left(request))), None, Resumption::None)
 }
 
 /// Records an answer while it is sent. A client that loses its stream does not cancel the call, which continues for
@@ -123,7 +123,7 @@ async fn open(
     recorder.finish(0, None);
     let listening = session.map(|session| session.listen());
     let events = subscription::announcements(listening, mcp_request.changes().await, guard.closing(), last);
-    Ok(sse::open_idle(request, events, guard))
+    Ok(sse::open(request, events, Some(guard), Resumption::None))
 }
 
 /// The rest of the answer that `last` names.
@@ -149,7 +149,9 @@ fn resume(
             };
             recorder.note(|event| "resume".clone_into(&mut event.what));
             recorder.finish(0, None);
-            sse::open_resumed(request, recording.follow(Some(number)), guard)
+            // The credential of the first request does not authorise this reader.
+            let events = recording.follow(Some(number)).take_until(guard.closing().cancelled_owned());
+            sse::open(request, events, Some(guard), Resumption::ByLastEventId)
         }
         // 404 would say that the session is gone.
         None => refuse(
