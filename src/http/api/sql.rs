@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use portico_actors::call::{Limits, Mode, Op, ProcedureCall, Sql};
+use portico_actors::call::{Argument, Limits, Mode, Op, ProcedureCall, Sql};
 use portico_actors::directory::ConnectionEntry;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
@@ -85,13 +85,7 @@ impl Admitted {
 fn read_query(fields: Fields) -> Result<SqlBody> {
     let body = Script::read(fields)?;
     let mode = if body.schema_only == Some(true) { Mode::Describe } else { Mode::Run };
-    let sql = Sql {
-        text: body.query,
-        parameters: body.parameters,
-        default_schema: body.default_schema,
-        dry_run: body.dry_run == Some(true),
-        ..Sql::default()
-    };
+    let sql = sql(body.query, body.parameters, body.default_schema, body.dry_run);
     script(mode, sql, body.default_catalog, limits(body.timeout, body.max_rows))
 }
 
@@ -104,14 +98,12 @@ fn read_batch(fields: Fields) -> Result<SqlBody> {
     } else {
         (Mode::Sets(sets), Vec::new())
     };
-    let sql = Sql {
-        text: body.query,
-        parameters,
-        default_schema: body.default_schema,
-        dry_run: body.dry_run == Some(true),
-        ..Sql::default()
-    };
+    let sql = sql(body.query, parameters, body.default_schema, body.dry_run);
     script(mode, sql, body.default_catalog, limits(body.timeout, body.max_rows))
+}
+
+fn sql(text: String, parameters: Vec<Argument>, default_schema: Option<String>, dry_run: Option<bool>) -> Sql {
+    Sql { text, parameters, default_schema, dry_run: dry_run == Some(true), ..Sql::default() }
 }
 
 fn script(mode: Mode, sql: Sql, default_catalog: Option<String>, limits: Limits) -> Result<SqlBody> {
