@@ -12,6 +12,7 @@ use portico_actors::auth::store::Store;
 use portico_actors::error::{Error, Kind};
 use portico_actors::near;
 use portico_actors::principal::{Rights, Scope, WorkspaceGrant};
+use portico_actors::source::Access;
 use uuid::Uuid;
 
 use crate::cli::manage::recording;
@@ -261,6 +262,11 @@ pub(super) fn describe_rights(config: &Config, rights: &Rights) -> String {
 /// The widest scope of `rights`, and where it is, for people.
 pub(super) fn describe_access(config: &Config, rights: &Rights) -> String {
     format!("{} on {}", rights.widest().as_str(), describe_rights(config, rights))
+}
+
+/// Returns the access that `--read-write` decides on.
+pub(super) fn access(read_write: bool) -> Access {
+    if read_write { Access::ReadWrite } else { Access::ReadOnly }
 }
 
 /// Reads a scope word of the command line.

@@ -7,16 +7,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use portico_actors::error::{Error, Kind};
-use portico_actors::source::Access;
 use secrecy::ExposeSecret;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::cli::common::{Common, Failure, command as again};
+use crate::cli::common::{Common, Failure, access, command as again};
 use crate::cli::manage::connection::{find, has_password, tried};
 use crate::cli::running::serve_database::{ADMINISTRATOR, first_token, form};
 use crate::client_setup::client::Client;
-use crate::config::{Config, Database, Problems, lookup};
+use crate::config::{Config, Database, NamedValues, Problems, lookup};
 
 #[derive(Args, Debug)]
 pub(super) struct Init {
@@ -48,8 +47,7 @@ pub(super) fn run(command: Init, common: &Common) -> Result<(), Failure> {
         None => ask("The database, as postgres://user:password@host/database or sqlite:path: ")?
             .ok_or_else(|| Error::invalid("--url is missing").hint("say which database is to be served"))?,
     };
-    let access = if command.read_write { Access::ReadWrite } else { Access::ReadOnly };
-    let database = Database { url: &url, name: command.name.as_deref(), access };
+    let database = Database { url: &url, name: command.name.as_deref(), access: access(command.read_write) };
     let text = text(&database);
     let base = path.parent().map(PathBuf::from).unwrap_or_default();
     // Problems of the text are problems of the options that it was made from.
@@ -86,7 +84,7 @@ pub(super) fn run(command: Init, common: &Common) -> Result<(), Failure> {
         },
         |token| format!("{}\n               (shown only this once, and good for 90 days)", token.expose_secret()),
     );
-    let (name, email, word) = (&connection.name, &command.admin, database.access_word());
+    let (name, email, word) = (&connection.name, &command.admin, database.access.as_str());
     let (file, url) = (path.display(), &config.server.public_url);
     let (serve, connect) = (again("serve", path), again(&format!("connect CLIENT --connection {name}"), path));
     let words = format!(
@@ -172,6 +170,6 @@ access = "{access}"
         id = Uuid::new_v4(),
         name = quoted(&database.name()),
         url = quoted(database.url),
-        access = database.access_word(),
+        access = database.access.as_str(),
     )
 }

@@ -6,7 +6,7 @@ use toml::Value;
 use uuid::{Builder, Uuid};
 
 use crate::config::declared::problem::Problem;
-use crate::config::declared::setting::is_name;
+use crate::config::declared::setting::{NamedValues, is_name};
 
 /// One database.
 #[derive(Clone, Copy, Debug)]
@@ -28,14 +28,6 @@ impl Database<'_> {
         self.name.map_or_else(|| name_of(self.url), str::to_owned)
     }
 
-    /// Returns the configuration's word for the access.
-    pub fn access_word(&self) -> &'static str {
-        match self.access {
-            Access::ReadOnly => "read-only",
-            Access::ReadWrite => "read-write",
-        }
-    }
-
     /// A problem of a key as one of the option that the key is made of.
     pub fn option(problem: Problem) -> Problem {
         let is_of_connection = problem.key.starts_with("connections[0].");
@@ -50,7 +42,7 @@ impl Database<'_> {
     /// Returns its text for a configuration file.
     pub(super) fn text(&self) -> String {
         let text = |text: &str| Value::from(text).to_string();
-        let (name, access) = (self.name(), self.access_word());
+        let (name, access) = (self.name(), self.access.as_str());
         format!(
             "[[connections]]\nid = \"{}\"\nname = {}\nurl = {}\naccess = \"{access}\"\n",
             id_of(&name),

@@ -3,7 +3,6 @@
 use clap::{Args, Subcommand};
 use portico_actors::error::Error;
 use portico_actors::near;
-use portico_actors::source::Access;
 use serde::Serialize;
 use serde_json::{Value, json};
 use toml_edit::{Table, value};
@@ -12,9 +11,9 @@ use uuid::Uuid;
 use super::edit::Edit;
 use crate::cli::checks::check::{Up, attempt};
 use crate::cli::checks::reach;
-use crate::cli::common::{Common, Failure, error_words, read_config};
+use crate::cli::common::{Common, Failure, access, error_words, read_config};
 use crate::cli::output::{print_json, say};
-use crate::config::{self, Config, Database};
+use crate::config::{self, Config, Database, NamedValues};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ConnectionCommand {
@@ -64,12 +63,11 @@ struct Listed {
 
 impl Listed {
     fn new(connection: &config::Connection, config: &Config) -> Self {
-        let access = if connection.access == Access::ReadWrite { "read-write" } else { "read-only" };
         Self {
             name: connection.name.to_string(),
             id: connection.id,
             source: connection.location.driver().product,
-            access,
+            access: connection.access.as_str(),
             mcp_url: format!("{}/mcp/connections/{}", config.server.public_url, connection.name),
         }
     }
@@ -94,14 +92,13 @@ pub(in crate::cli) fn run(command: ConnectionCommand, common: &Common) -> Result
 
 impl Add {
     fn run(self, common: &Common) -> Result<(), Failure> {
-        let access = if self.read_write { Access::ReadWrite } else { Access::ReadOnly };
-        let database = Database { url: &self.url, name: self.name.as_deref(), access };
+        let database = Database { url: &self.url, name: self.name.as_deref(), access: access(self.read_write) };
         let mut edit = Edit::begin(common)?;
         let mut table = Table::new();
         table.insert("id", value(Uuid::new_v4().to_string()));
         table.insert("name", value(database.name()));
         table.insert("url", value(&self.url));
-        table.insert("access", value(database.access_word()));
+        table.insert("access", value(database.access.as_str()));
         edit.push("connections", table)?;
         let config = edit.judged()?;
         let connection = find(&config, &database.name())?;

@@ -12,20 +12,19 @@ use portico_actors::auth::store::Store;
 use portico_actors::error::Error;
 use portico_actors::loopback;
 use portico_actors::principal::{Rights, Scope};
-use portico_actors::source::Access;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use super::logging::start_log_of_service;
 use super::serve;
-use crate::cli::common::{Common, Failure, program};
+use crate::cli::common::{Common, Failure, access, program};
 use crate::cli::folders;
 use crate::cli::manage::recording::recorded;
 use crate::client_setup::client::Client;
 use crate::client_setup::mcp_server::{McpServer, ServerTarget};
 use crate::client_setup::setup::{ClientAuth, ClientSetup};
 use crate::client_setup::setups;
-use crate::config::{Config, Database, Listen, Log, lookup};
+use crate::config::{Config, Database, Listen, Log, NamedValues, lookup};
 
 /// The first person of a service, with all rights.
 pub(in crate::cli) const ADMINISTRATOR: &str = "admin@localhost";
@@ -68,8 +67,7 @@ pub(in crate::cli) fn run(command: &Serve, common: &Common) -> Result<(), Failur
 
 impl Serve {
     fn serve(&self, url: &str, common: &Common) -> Result<(), Failure> {
-        let access = if self.read_write { Access::ReadWrite } else { Access::ReadOnly };
-        let database = Database { url, name: self.name.as_deref(), access };
+        let database = Database { url, name: self.name.as_deref(), access: access(self.read_write) };
         let address = self.address()?;
         let base = std::env::current_dir().map_err(|error| Failure::io("the working folder cannot be found", error))?;
         let folder = folders::data()?.join(database.name().to_ascii_lowercase());
@@ -93,7 +91,7 @@ impl Serve {
         folders::make(&folder)?;
         let token = first_token(&config, ADMINISTRATOR, self.new_token)?;
         start_log_of_service(&Log { level: "warn".to_owned(), ..Log::default() });
-        let page = Page { config: &config, token, access: database.access_word(), folder: &folder };
+        let page = Page { config: &config, token, access: database.access.as_str(), folder: &folder };
         let (record, words) = (page.record()?, page.words()?);
         actix::System::new().block_on(serve::serve(config, listener.into(), None, || common.print(&record, words)))
     }

@@ -10,11 +10,10 @@ use std::rc::Rc;
 use clap::Args;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use portico_actors::error::Error;
-use portico_actors::source::Access;
 use secrecy::SecretString;
 
 use self::sign_in::SignIn;
-use crate::cli::common::Failure;
+use crate::cli::common::{Failure, access};
 use crate::cli::folders;
 use crate::cli::running::serve::stop_signal;
 use crate::config::Database;
@@ -76,8 +75,7 @@ pub(super) fn run(command: &Stdio) -> Result<(), Failure> {
             carry(command.elsewhere()?).await;
             return Ok(None);
         };
-        let access = if command.read_write { Access::ReadWrite } else { Access::ReadOnly };
-        let database = Database { url, name: command.name.as_deref(), access };
+        let database = Database { url, name: command.name.as_deref(), access: access(command.read_write) };
         embedded::serve(&database, command.query()).await.map(Some)
     });
     // With the system everything has ended that could still look into the folder.
