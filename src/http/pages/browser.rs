@@ -20,9 +20,13 @@ const MARK: &str = "portico-signed-in";
 
 /// Whether the browser has had a session that it may still have.
 pub(super) fn is_marked(request: &HttpRequest) -> bool {
+    cookies(request).any(|(name, value)| name == MARK && value == "1")
+}
+
+/// The name and the value of each cookie that the browser sent.
+fn cookies(request: &HttpRequest) -> impl Iterator<Item = (&str, &str)> {
     let headers = request.headers().get_all(header::COOKIE).filter_map(|value| value.to_str().ok());
-    let mut pairs = headers.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.any(|(name, value)| name == MARK && value == "1")
+    headers.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='))
 }
 
 /// The purpose of a cookie.
@@ -84,11 +88,7 @@ impl Cookie {
     /// Returns the cookie that the browser sent. Of two with one name at least one is not ours: then there is none.
     pub(super) fn read(self, request: &HttpRequest, app: &App) -> Option<SecretString> {
         let name = self.name(app);
-        let headers = request.headers().get_all(header::COOKIE).filter_map(|value| value.to_str().ok());
-        let mut found = headers
-            .flat_map(|value| value.split(';'))
-            .filter_map(|pair| pair.trim().split_once('='))
-            .filter(|(known, value)| *known == name && !value.is_empty());
+        let mut found = cookies(request).filter(|(known, value)| *known == name && !value.is_empty());
         let (_, value) = found.next()?;
         found.next().is_none().then(|| SecretString::from(value))
     }
