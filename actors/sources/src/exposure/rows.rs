@@ -1,4 +1,4 @@
-//! Filters listings: removes hidden rows, and cells that mention hidden objects.
+//! Filters results: removes rows and cells, of listings those that mention hidden objects.
 
 use std::ops::Range;
 
@@ -12,8 +12,9 @@ use portico_core::reply::{Batch, Cell, Part, Results};
 /// The rows of `results` that `choose` says a range for: that of the cells which are left out of them.
 pub(crate) fn chosen(
     results: Results,
-    choose: impl Fn(&dyn Batch, usize) -> Result<Option<Range<usize>>> + Send + 'static,
+    mut choose: impl FnMut(&dyn Batch, usize) -> Result<Option<Range<usize>>> + Send + 'static,
 ) -> Results {
+    let (writes, dry_run) = (results.writes, results.dry_run);
     let parts = results.map(move |part| match part? {
         Part::Rows(batch) => {
             let mut kept = Vec::with_capacity(batch.rows());
@@ -26,7 +27,9 @@ pub(crate) fn chosen(
     });
     // A batch must not be empty.
     let parts = parts.filter(|part| std::future::ready(!matches!(part, Ok(Part::Rows(batch)) if batch.rows() == 0)));
-    Results::new(false, parts)
+    let mut chosen = Results::new(writes, parts);
+    chosen.dry_run = dry_run;
+    chosen
 }
 
 /// Returns the cells to remove from a row about tables: those that mention another table, which is hidden. Returns

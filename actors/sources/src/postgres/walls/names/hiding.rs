@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
 use serde_json::Value;
 
+use crate::exposure::rows;
 use crate::postgres::explain;
 use crate::postgres::walls::names::hidden::HiddenNames;
 use portico_core::error::{Error, Result};
@@ -35,31 +35,20 @@ pub(crate) enum HidingMode {
 
 /// Filters `results`.
 pub(crate) fn hide_names(results: Results, telling: HidingMode) -> Results {
-    let (writes, dry_run) = (results.writes, results.dry_run);
-    let mut begun = false;
-    let parts = results.map(move |part| match part? {
-        Part::Rows(batch) => {
-            let mut rows = Vec::with_capacity(batch.rows());
-            for row in 0..batch.rows() {
-                let is_first = !std::mem::replace(&mut begun, true);
-                let is_told = match telling {
-                    HidingMode::Without(_) | HidingMode::Costs => true,
-                    HidingMode::Plan => !begins(batch.as_ref(), row, &["Trigger "])?,
-                    HidingMode::Nodes => is_first || begins(batch.as_ref(), row, &NODES)?,
-                };
-                if is_told {
-                    rows.push(row);
-                }
-            }
-            Ok(Part::Rows(Box::new(HidingBatch { batch, telling: telling.clone(), rows })))
-        }
-        part => Ok(part),
+    let (of_rows, mut begun) = (telling.clone(), false);
+    let results = rows::chosen(results, move |batch, row| {
+        let is_first = !std::mem::replace(&mut begun, true);
+        let is_told = match of_rows {
+            HidingMode::Without(_) | HidingMode::Costs => true,
+            HidingMode::Plan => !begins(batch, row, &["Trigger "])?,
+            HidingMode::Nodes => is_first || begins(batch, row, &NODES)?,
+        };
+        Ok(is_told.then_some(0..0))
     });
-    // A batch must not be empty.
-    let parts = parts.filter(|part| std::future::ready(!matches!(part, Ok(Part::Rows(batch)) if batch.rows() == 0)));
-    let mut told = Results::new(writes, parts);
-    told.dry_run = dry_run;
-    told
+    results.map_parts(move |part| match part {
+        Part::Rows(batch) => Part::Rows(Box::new(HidingBatch { batch, telling: telling.clone() })),
+        part => part,
+    })
 }
 
 /// Lines of a plan about a node or about time: others contain conditions and columns.
@@ -123,13 +112,11 @@ fn node(line: &str) -> String {
 struct HidingBatch {
     batch: Box<dyn Batch>,
     telling: HidingMode,
-    /// The rows that are kept.
-    rows: Vec<usize>,
 }
 
 impl Batch for HidingBatch {
     fn rows(&self) -> usize {
-        self.rows.len()
+        self.batch.rows()
     }
 
     fn octets(&self) -> usize {
@@ -137,7 +124,6 @@ impl Batch for HidingBatch {
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        let row = self.rows.get(row).copied().ok_or_else(|| Error::internal("bug: a row lies outside its batch"))?;
         Ok(match (self.batch.cell(row, column)?, &self.telling) {
             (Cell::Text(text), HidingMode::Without(names)) => Cell::Text(names.without(&text).into_owned().into()),
             (Cell::Text(line), HidingMode::Nodes) => Cell::Text(node(&line).into()),
