@@ -15,7 +15,9 @@ use crate::functions::aggregates::single;
 use crate::functions::allowed::is_aggregate;
 use crate::plan::columns::labels::folded;
 use crate::plan::text::refused::{is_grouped, looks_at_several_rows};
-use crate::plan::text::syntax::{call, contains, is_subquery, names_column, relations, selects, unnested};
+use crate::plan::text::syntax::{
+    call, contains, counts_queries, is_subquery, names_column, relations, selects, unnested,
+};
 
 /// The columns of a table, and those of its key.
 pub(crate) struct KeyedTable {
@@ -269,15 +271,7 @@ fn is_call_of_aggregate(expr: &Expr) -> bool {
 impl Visitor for Read<'_> {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.within += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.within -= 1;
-        ControlFlow::Continue(())
-    }
+    counts_queries!(within, &Query);
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         self.aggregates += usize::from(is_call_of_aggregate(expr));

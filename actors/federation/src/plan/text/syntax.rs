@@ -90,6 +90,22 @@ pub(in crate::plan) fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
     selects
 }
 
+/// The methods of a visitor that count in `depth` the queries around the current node.
+macro_rules! counts_queries {
+    ($depth:ident, $query:ty) => {
+        fn pre_visit_query(&mut self, _: $query) -> ControlFlow<Self::Break> {
+            self.$depth += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: $query) -> ControlFlow<Self::Break> {
+            self.$depth -= 1;
+            ControlFlow::Continue(())
+        }
+    };
+}
+pub(super) use counts_queries;
+
 /// Visits the expressions of `node`, inner ones first, and none of nested queries.
 pub(super) fn visit_own_expressions(node: &mut impl VisitMut, visit: impl FnMut(&mut Expr)) {
     let _ = node.visit(&mut Own { visit, depth: 0 });
@@ -103,15 +119,7 @@ struct Own<F> {
 impl<F: FnMut(&mut Expr)> VisitorMut for Own<F> {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
+    counts_queries!(depth, &mut Query);
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if self.depth == 0 {
@@ -137,15 +145,7 @@ struct Looked<F> {
 impl<B, F: FnMut(&Expr) -> ControlFlow<B>> Visitor for Looked<F> {
     type Break = B;
 
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<B> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<B> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
+    counts_queries!(depth, &Query);
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<B> {
         if self.depth == 0 { (self.look)(expr) } else { ControlFlow::Continue(()) }
