@@ -134,7 +134,7 @@ impl App {
         Self::start_offering(config, observer, Arc::new(ConnectionFeatures::default())).await
     }
 
-    /// The same, but every MCP endpoint offers `features`.
+    /// Starts a service whose MCP endpoints all offer `features`.
     ///
     /// # Errors
     /// As [`App::start`].
@@ -310,7 +310,7 @@ impl App {
     }
 }
 
-/// The same observer, behind `metrics` that count each event.
+/// Returns an observer that counts each event in `metrics` and passes it on to `observer`.
 fn counting(metrics: &Arc<Metrics>, observer: Observer) -> Observer {
     let metrics = Arc::clone(metrics);
     Arc::new(move |event| {

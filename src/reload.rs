@@ -29,7 +29,7 @@ pub struct Report {
     pub offered: Vec<String>,
     /// Gone. Calls that run there go on to their end.
     pub removed: Vec<String>,
-    /// Those among the added and changed ones whose first attempt has failed.
+    /// The added and changed connections whose first attempt has failed.
     pub down: Vec<String>,
     /// Workspaces that are new, other than before, or gone.
     #[serde(default)]

@@ -37,7 +37,7 @@ pub struct Audit {
     sender: mpsc::UnboundedSender<Message>,
     /// One for each place in the queue.
     rooms: Arc<Semaphore>,
-    /// The same for changes.
+    /// One for each place that the queue has for changes.
     changes: Arc<Semaphore>,
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -128,7 +128,7 @@ impl Audit {
     /// rate are only counted, and nothing waits for them.
     ///
     /// # Errors
-    /// Those of [`Audit::reserve`].
+    /// The errors of [`Audit::reserve`].
     pub async fn record(&self, record: Record) -> Result<Option<PendingWrite>> {
         if !self.shared.takes(&record) {
             return Ok(None);

@@ -24,7 +24,7 @@ pub struct Caps {
 pub enum TruncationHint {
     /// Narrow a listing of names.
     Narrow,
-    /// The same for several connections: connections that fail to list are left out.
+    /// Narrow a listing of several connections: connections that fail to list are left out.
     Connections,
     /// Write another statement.
     Rewrite,

@@ -288,7 +288,7 @@ pub(super) fn refusal(request: &HttpRequest, error: &Error) -> HttpResponse {
     }
 }
 
-/// The same with another status than its kind's.
+/// A whole response to `error`, as [`refusal`] makes it, with a status of its own.
 pub(super) fn refusal_with_status(status: StatusCode, request: &HttpRequest, error: &Error) -> HttpResponse {
     let mut response = refusal(request, error);
     *response.status_mut() = status;

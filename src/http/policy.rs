@@ -56,7 +56,7 @@ pub(super) enum AuditPolicy {
 pub(super) enum OriginCheck {
     /// Pages of allowed origins.
     Allowed,
-    /// All of them.
+    /// Pages of every origin.
     Any(&'static str),
 }
 
@@ -64,9 +64,9 @@ pub(super) enum OriginCheck {
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(test), allow(dead_code, reason = "the route table's test lists why"))]
 pub(super) enum Calls {
-    /// They do.
+    /// Requests count.
     Counted,
-    /// They do not.
+    /// Requests do not count.
     Uncounted(&'static str),
 }
 

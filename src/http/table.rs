@@ -85,7 +85,7 @@ impl<'c> Table<'c> {
         self
     }
 
-    /// The same, where results are sent in several forms.
+    /// The routes below `prefix`, whose results are sent in several forms.
     pub(super) fn scope_of_results(
         &mut self,
         policy: &'static RoutePolicy,
@@ -130,7 +130,7 @@ impl RouteScope {
         self.route(path, READ, Limit::None, build)
     }
 
-    /// The same, where a request with an `Idempotency-Key` is carried out once.
+    /// A route where a request with an `Idempotency-Key` is carried out once.
     pub(super) fn keyed(
         mut self,
         path: &'static str,

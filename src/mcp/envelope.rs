@@ -71,7 +71,7 @@ impl RpcError {
         Self::new(HEADER_MISMATCH, message, ResponseStatus::Malformed)
     }
 
-    /// The same with more for the client's program to read.
+    /// Adds `data`, which the client's program can read.
     fn with(mut self, data: Value) -> Self {
         self.data = Some(Box::new(data));
         self

@@ -22,7 +22,7 @@ pub enum Level {
     Emergency,
 }
 
-/// All of them, the least severe first.
+/// The names of the levels, the least severe first.
 const LEVELS: &str = "debug, info, notice, warning, error, critical, alert, emergency";
 
 impl Level {

@@ -26,9 +26,9 @@ pub(super) struct Method {
 
 /// The function that answers a method.
 pub(super) enum Handler {
-    /// At once.
+    /// A function that answers at once.
     Sync(fn(&MethodCall<'_>, Params) -> RequestResult<MethodResult>),
-    /// It may have to ask the source.
+    /// A function that may have to ask the source.
     Async(for<'a> fn(&'a MethodCall<'a>, Params, &'a mut Summary) -> LocalBoxFuture<'a, RequestResult<MethodResult>>),
 }
 

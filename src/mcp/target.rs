@@ -89,7 +89,7 @@ impl AllTarget {
         Self { connections, reached, workspaces }
     }
 
-    /// The same over its connections as they are now.
+    /// Returns the target with `connections` in place of their earlier states.
     fn with(&self, connections: Vec<TargetConnection>) -> Self {
         let now = |member: &TargetConnection| {
             let found = connections.iter().find(|known| known.entry.id == member.entry.id);

@@ -31,7 +31,7 @@ pub fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// All of them.
+/// The open sockets of a service.
 #[derive(Debug, Default)]
 pub struct Listeners(pub Vec<Listener>);
 
@@ -100,7 +100,7 @@ impl Drop for Made {
 /// another kind of file.
 ///
 /// # Errors
-/// Those of any listener.
+/// The socket cannot be opened.
 pub fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let left_behind = path.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_socket())
         && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);

@@ -127,7 +127,7 @@ fn metric<M: Metric + Clone + Default>(names: &mut Registry, name: &str, help: &
     metric
 }
 
-/// The same in a unit, which its name ends with.
+/// Registers a metric with a unit, which ends its name.
 fn metric_in<M: Metric + Clone>(names: &mut Registry, name: &str, help: &str, unit: Unit, metric: M) -> M {
     names.register_with_unit(name, help, unit, metric.clone());
     metric

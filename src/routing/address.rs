@@ -37,7 +37,7 @@ impl Addressing {
     /// Reads a call of the procedure `name`, the member `procedure`.
     ///
     /// # Errors
-    /// It is not a name.
+    /// `name` is not a name.
     pub(crate) fn of_procedure(name: &str, default: Option<String>, default_field: &'static str) -> Result<Self> {
         let mut named = sql::procedure_name(name)?;
         named.truncate(usize::from(named.len() == 3));
@@ -172,7 +172,7 @@ impl Addressing {
 /// Returns the connections that `catalogName` names, exactly or as a pattern; all of them without it.
 ///
 /// # Errors
-/// It is neither a name of them, nor a pattern that matches any.
+/// `catalogName` is neither the name of a connection nor a pattern that matches one.
 pub(crate) fn matching<'a, E: Borrow<ConnectionEntry>>(
     reachable: &'a [E],
     catalog: Option<&str>,

@@ -29,7 +29,7 @@ const MOST_SEARCHED: usize = 100_000;
 /// Returns the rows of `metadata` for the content of the workspace.
 ///
 /// # Errors
-/// Those of a connection underneath.
+/// The errors of a connection underneath the workspace.
 pub(crate) async fn list_workspace(
     federation: &Federation,
     directory: &Directory,

@@ -23,7 +23,7 @@ pub(crate) type Answer = (Arc<str>, Result<Results>);
 /// followed by those of `more`.
 ///
 /// # Errors
-/// Those of the only one.
+/// The errors of the connection, if only one is wanted.
 pub(crate) async fn list(
     directory: &Directory,
     wanted: Vec<ConnectionEntry>,

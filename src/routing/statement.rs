@@ -21,7 +21,7 @@ const LARGE_TEXT: usize = 16 * 1024;
 /// Returns the connection among `entries`, those underneath, that runs the statement; `None` if the engine does.
 ///
 /// # Errors
-/// It writes to several connections, to a view, or to a table that the workspace does not have.
+/// The statement writes to several connections, to a view, or to a table that the workspace does not have.
 pub(super) async fn connection<'e>(
     workspace: &Workspace,
     entries: &'e [ConnectionEntry],

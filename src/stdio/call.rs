@@ -43,7 +43,7 @@ pub(super) struct Call {
 /// How an answer came.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ForwardOutcome {
-    /// It was passed on to its end.
+    /// The answer was passed on to its end.
     Whole,
     /// The stream ended before it, and can be taken up again behind this event.
     Paused(String),
@@ -99,7 +99,7 @@ impl Call {
     /// Passes on the service's answer. A request gets exactly one answer.
     ///
     /// # Errors
-    /// It broke off.
+    /// The answer broke off.
     pub(super) async fn pass_on(&self, out: &Outbox, response: Response) -> Result<ForwardOutcome, Failure> {
         let status = response.status();
         if status.is_success() && is_stream(&response) {

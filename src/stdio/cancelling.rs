@@ -78,7 +78,7 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// The same id may be written in several ways: `"a"` is `"\u0061"`.
+/// Returns one spelling for each id, which JSON can write in several ways: `"a"` is `"\u0061"`.
 fn key(id: &str) -> String {
     serde_json::from_str::<serde_json::Value>(id).map_or_else(|_| id.to_owned(), |id| id.to_string())
 }

@@ -27,7 +27,7 @@ pub struct SourceConnection {
 /// The connections that a caller reaches, by index. Every request to one is an ordinary call, so that its rights,
 /// limits and records apply.
 pub trait Connections: Debug + Send + Sync + 'static {
-    /// All of them.
+    /// Returns all of the connections.
     fn members(&self) -> &[SourceConnection];
 
     /// Asks the connection at `place`. Dropping the future, or the results, cancels the call at the source.

@@ -78,7 +78,7 @@ pub trait Location: Any + Debug + Send + Sync {
         Ok(())
     }
 
-    /// The same place, where callers sign in as roles of their own.
+    /// Returns the location for callers who sign in as roles of their own.
     fn with_login(&self, login: Login) -> Arc<dyn Location>;
 
     /// The database's file, where it is one.

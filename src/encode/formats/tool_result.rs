@@ -35,7 +35,7 @@ pub struct ToolResult {
 pub struct JsonChunks([String; 3]);
 
 impl JsonChunks {
-    /// Them, in their order.
+    /// Returns the chunks in their order.
     pub fn each(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
@@ -114,10 +114,10 @@ pub async fn read_tool_result(
 
 /// The size in bytes from which a result counts as large.
 const LARGE: usize = 256 * 1024;
-/// Octets that are foretold of one at most.
+/// The largest size in bytes that is foretold of a result.
 const FORETOLD: usize = 64 * 1024 * 1024;
 
-/// The same where the first row would be over the cap otherwise.
+/// How long values may be, tried in this order, where the first row would be over the cap otherwise.
 const SHORTER_VALUES: [usize; 3] = [500, 100, 20];
 
 /// A result that is written while it is read.

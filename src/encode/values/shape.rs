@@ -25,7 +25,7 @@ pub enum NumberShape {
     /// A number with all of its digits.
     #[default]
     Number,
-    /// The same, but BIGINT, DECIMAL and NUMERIC are strings, and so is each integer that no double holds: for readers
+    /// A number, but BIGINT, DECIMAL and NUMERIC are strings, and so is each integer that no double holds: for readers
     /// that have only doubles.
     Text,
 }

@@ -122,7 +122,7 @@ pub(in crate::http) async fn begin(mut results: Results, room: Allowance<String>
     Ok(first.before(results))
 }
 
-/// The same for results that were asked for at a time, and notes where it went since.
+/// Does what [`begin`] does for results that were asked for at a time, and records how the time since was spent.
 pub(in crate::http) async fn begin_timed(
     asked: Instant,
     results: Results,

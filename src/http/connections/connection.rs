@@ -29,7 +29,7 @@ pub(in crate::http) const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// The server's side of a connection: where it is dropped, the connection is over.
 pub(in crate::http) struct Stream(Rc<Shared>);
 
-/// The same as its requests see it.
+/// A connection as its requests see it.
 #[derive(Clone)]
 pub(in crate::http) struct HttpConnection(Rc<Shared>);
 

@@ -18,7 +18,7 @@ const MAX_AGE: &str = "public, max-age=300";
 
 /// The methods of client authentication.
 const CLIENT_AUTHENTICATION: [&str; 2] = ["client_secret_post", "client_secret_basic"];
-/// The same where a client without a secret is identified by its code's verifier or by its token.
+/// The methods where a client may also have no secret: its code's verifier or its token identifies it.
 const PUBLIC_CLIENTS_TOO: [&str; 3] = ["none", "client_secret_post", "client_secret_basic"];
 
 /// The authorization server (RFC 8414 §2).

@@ -116,7 +116,7 @@ pub enum ListKind {
 }
 
 impl ListKind {
-    /// All of them, in the order of their [`Digests`].
+    /// All kinds, in the order of their [`Digests`].
     pub const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
 
     /// The member of `subscriptions/listen` that asks for it.

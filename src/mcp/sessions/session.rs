@@ -297,7 +297,7 @@ impl Session {
     }
 }
 
-/// The same id may be written in several ways: `"a"` is `"\u0061"`.
+/// Returns one spelling for each id, which JSON can write in several ways: `"a"` is `"\u0061"`.
 fn normal(id: &str) -> String {
     serde_json::from_str::<serde_json::Value>(id).map_or_else(|_| id.to_owned(), |id| id.to_string())
 }

@@ -117,7 +117,7 @@ impl ProgressStream {
         Some(OutboundMessage::Message(self.request.progress.notification(token, &mut self.last)))
     }
 
-    /// All of them.
+    /// Returns the messages as a stream.
     pub fn into_stream(self) -> impl Stream<Item = OutboundMessage> {
         stream::unfold(self, async |mut messages| Some((messages.next().await?, messages)))
     }

@@ -35,7 +35,7 @@ pub(crate) enum Comparison {
     Uuid,
     /// Equal where their texts are, in an order of their own. A literal is one of these texts.
     Coded,
-    /// The same, where a literal may be written otherwise.
+    /// Equal where their texts are, in an order of their own. A literal may be written otherwise.
     Canonical,
     /// Without the blanks at their end, which fill them up to so many characters.
     Padded(usize),
@@ -411,7 +411,7 @@ pub(crate) fn admit_aggregate(call: &AggregateFunction, schema: &DFSchema) -> Re
     params.order_by.iter().try_for_each(|by| order(&by.expr, schema, "ORDER BY"))
 }
 
-/// The same of a window.
+/// Refuses a window function that would order or compare its values differently.
 pub(crate) fn admit_window(call: &WindowFunction, schema: &DFSchema) -> Result<()> {
     let params = &call.params;
     if matches!(call.fun.name(), "min" | "max") {

@@ -50,7 +50,7 @@ pub(crate) struct Planned {
     pub(crate) explain: Option<Explain>,
     /// The context that it runs with.
     pub(crate) context: TaskContext,
-    /// The same for a plan of less memory.
+    /// The plan to run where memory is short.
     pub(crate) low_memory: LowMemoryPlan,
 }
 

@@ -86,7 +86,7 @@ impl Select {
         }
     }
 
-    /// The same, which makes groups with these columns.
+    /// Adds a grouping of the rows, with these columns.
     pub(super) fn grouping(mut self, fields: Schema) -> Self {
         self.groupings.push(Arc::new(Grouping { select: self.clone(), fields }));
         self
@@ -101,7 +101,7 @@ impl Select {
             && self.order == other.order
     }
 
-    /// The same without its conditions, where it has some and they say which of its rows there are.
+    /// Returns the SELECT without its conditions, if it has conditions and they alone decide which rows it has.
     pub(crate) fn unconditional(&self) -> Option<Self> {
         let is_plain = self.is_open() && !self.filters.is_empty();
         is_plain.then(|| Self { filters: Vec::new(), order: Vec::new(), ..self.clone() })
@@ -122,7 +122,7 @@ impl Select {
         if self.is_open() { self } else { self.nested() }
     }
 
-    /// The same where its columns become keys of GROUP BY or ORDER BY.
+    /// Does what [`Self::wrapped`] does for columns that become keys of GROUP BY or ORDER BY.
     pub(super) fn wrapped_for_keys(self) -> Self {
         if self.has_constants { self.nested() } else { self.wrapped() }
     }
@@ -145,7 +145,7 @@ impl Select {
         (format!("({}) AS {alias}", self.text(false)), outputs)
     }
 
-    /// The same with these columns alone.
+    /// Keeps these columns alone.
     pub(crate) fn only(self, places: &[usize]) -> Self {
         let select = if self.distinct { self.wrapped() } else { self };
         let outputs = places.iter().filter_map(|place| select.outputs.get(*place).cloned()).collect();

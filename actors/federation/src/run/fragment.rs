@@ -25,7 +25,7 @@ pub struct Fragment {
     pub connection: Uuid,
     /// The statement in the source's own SQL, with `@name` placeholders.
     pub statement: String,
-    /// Their values.
+    /// The values of the placeholders.
     pub values: Vec<Bound>,
     /// The columns of its rows.
     #[serde(serialize_with = "write_schema", deserialize_with = "read_schema")]

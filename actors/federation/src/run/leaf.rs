@@ -59,7 +59,7 @@ pub(crate) struct LeafTable {
     deadline: Deadline,
     /// How many rows its source expects.
     expected: OnceLock<u64>,
-    /// The same without its conditions.
+    /// How many rows its source expects without its conditions.
     whole: OnceLock<u64>,
     /// How many different values each column has, where that is known.
     distinct: Vec<OnceLock<u64>>,
@@ -82,7 +82,7 @@ impl LeafTable {
         Self { number, select, fields, names, connections, deadline, expected, whole, distinct, shared: None }
     }
 
-    /// The same, which reads of these rows.
+    /// Has the table read these rows, which it shares with others.
     pub(crate) fn reading(self, shared: Option<SharedPart>) -> Self {
         let expected = shared.as_ref().map_or(self.expected, |shared| shared.whole.expected.clone());
         Self { expected, shared, ..self }
@@ -241,13 +241,13 @@ impl Leaf {
         self.table.shared.is_some()
     }
 
-    /// The same leaf, which asks its source by itself.
+    /// Returns the leaf as one that asks its source by itself.
     pub(crate) fn alone(&self) -> Self {
         let table = LeafTable { shared: None, ..LeafTable::clone(&self.table) };
         Self::new(Arc::new(table), self.keys.clone())
     }
 
-    /// The same leaf, narrowed by the keys too.
+    /// Returns the leaf with rows of these keys alone.
     pub(crate) fn with_keys(&self, keys: Vec<Keys>) -> Self {
         Self::new(Arc::clone(&self.table), keys)
     }

@@ -90,7 +90,7 @@ impl Tables {
     /// Looks up all of the tables, including those of views, concurrently by connection.
     ///
     /// # Errors
-    /// That of the first table that cannot be looked up.
+    /// The error of the first table that cannot be looked up.
     pub(crate) async fn ask(&self, names: Vec<Name>) -> Result<()> {
         let (mut names, mut all) = (VecDeque::from(names), BTreeSet::new());
         while let Some(name) = names.pop_front() {

@@ -137,7 +137,7 @@ impl Table {
         self.columns.get(place).is_some_and(|column| column.unbounded)
     }
 
-    /// The same table with the digits of these columns as text.
+    /// Returns the table with the digits of these columns as text.
     pub(crate) fn with_digits(&self, places: &[usize]) -> Self {
         let mut table = self.clone();
         let field = |(place, field): (usize, &Arc<Field>)| {

@@ -142,7 +142,7 @@ impl Session {
         self.batch_within(sql, self.patience)
     }
 
-    /// The same within another time.
+    /// Runs statements without values, one after the other, within the time `patience`.
     ///
     /// # Errors
     /// As [`Session::batch`].

@@ -56,7 +56,7 @@ pub fn places(placeholders: &[String], given: &[Argument]) -> Result<Vec<Option<
 /// For each of `placeholders` the place of its argument, as [`places`] finds it.
 ///
 /// # Errors
-/// The same, and for placeholders without an argument.
+/// The errors of [`places`], and one for placeholders without an argument.
 pub fn all_places(placeholders: &[String], given: &[Argument]) -> Result<Vec<usize>> {
     let places = places(placeholders, given)?;
     let missing = placeholders.iter().zip(&places).filter(|(_, place)| place.is_none());

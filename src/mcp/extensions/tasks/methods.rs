@@ -63,7 +63,7 @@ fn found(call: &MethodCall<'_>, id: &str, owner: &Owner) -> Result<Arc<Task>, Rp
     found.ok_or_else(|| invalid_params("taskId: there is no such task; the result of a call is only kept for a while"))
 }
 
-/// The same, for a caller who may see its result too.
+/// The task, for a caller who may see its result too.
 fn shared(call: &MethodCall<'_>, id: &str) -> Result<Arc<Task>, RpcError> {
     let owner = call.context.owner();
     let task = found(call, id, &owner)?;

@@ -131,19 +131,19 @@ impl Task {
         state.updated = SystemTime::now().max(self.created);
     }
 
-    /// It has ended with this result of the call.
+    /// Ends the task with this result of the call.
     pub(super) fn complete(&self, result: Box<RawValue>) {
         self.end(TaskEnd::Completed(result));
     }
 
-    /// It has ended with this error of the protocol, a JSON-RPC error object.
+    /// Ends the task with this error of the protocol, a JSON-RPC error object.
     pub(super) fn fail(&self, error: Box<RawValue>) {
         let words = serde_json::from_str::<Value>(error.get()).unwrap_or_default();
         let words = words["message"].as_str().unwrap_or_default().to_owned();
         self.end(TaskEnd::Failed(error, words));
     }
 
-    /// It was stopped before its end.
+    /// Stops the task before its end.
     pub(super) fn stop(&self, reason: &'static str) {
         self.end(TaskEnd::Cancelled(reason));
     }
@@ -258,12 +258,12 @@ impl Task {
 /// The decision for a call.
 #[derive(Clone, Debug, Default)]
 pub enum TaskPromotion {
-    /// It is answered when it is done.
+    /// The call is answered when it is done.
     #[default]
     Never,
-    /// It becomes a task when it has run for so long.
+    /// The call becomes a task when it has run for so long.
     After(Duration),
-    /// It is a task already.
+    /// The call is a task already.
     Begun(Arc<Task>),
 }
 
@@ -286,7 +286,7 @@ impl TaskSubscription {
         Self(watched.collect())
     }
 
-    /// Their ids.
+    /// The ids of the tasks.
     pub(in crate::mcp) fn ids(&self) -> Vec<&str> {
         self.0.iter().map(|(task, _)| task.id.as_str()).collect()
     }

@@ -72,7 +72,7 @@ impl AggregateUDFImpl for OrderedSet {
         true
     }
 
-    /// It puts the values in order itself.
+    /// The aggregate puts the values in order itself.
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
         AggregateOrderSensitivity::Insensitive
     }

@@ -47,14 +47,14 @@ const FUNCTIONS: &[(&str, usize)] = &[
     ("tanh", 1),
 ];
 
-/// Of these, the ones that PostgreSQL has for exact numbers too.
+/// The functions that PostgreSQL has for exact numbers too.
 const EXACT: &[&str] = &["exp", "ln", "log10", "power", "sqrt"];
-/// Of these, the ones that have no value for some numbers, and codes of their own for that.
+/// The functions that have no value for some numbers, and codes of their own for that.
 const PARTIAL: &[&str] = &["ln", "log10", "power", "sqrt"];
-/// Of these, the ones that PostgreSQL refuses to answer infinity.
+/// The functions for which PostgreSQL refuses to answer infinity.
 const FINITE: &[&str] = &["degrees", "exp", "ln", "log10", "power"];
 
-/// Their names.
+/// The names of the functions.
 pub(crate) fn names() -> Vec<&'static str> {
     FUNCTIONS.iter().map(|(name, _)| *name).collect()
 }

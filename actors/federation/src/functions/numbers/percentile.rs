@@ -91,7 +91,7 @@ impl AggregateUDFImpl for Percentile {
         true
     }
 
-    /// It puts the values in order itself.
+    /// The aggregate puts the values in order itself.
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
         AggregateOrderSensitivity::Insensitive
     }

@@ -22,13 +22,13 @@ const MOST_OCTETS: usize = 10 << 20;
 const WORD: &str = r"\p{L}\p{Nd}_";
 /// White space as in PostgreSQL: without non-breaking spaces.
 const SPACE: &str = r"\x09-\x0D\x20\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200A}\x{2028}\x{2029}\x{205F}\x{3000}";
-/// The same without line ends.
+/// White space without line ends.
 const BLANK: &str = r"\x09\x20\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200A}\x{205F}\x{3000}";
 
 /// A pattern, read.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    /// It in the words of the other engine.
+    /// The pattern in the syntax of the crate `regex`.
     pub(super) translated: String,
     /// Whether it is the same for every locale.
     pub(super) is_plain: bool,
@@ -39,11 +39,11 @@ pub(super) struct Pattern {
 /// In which ways there is more than one match at a place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ways {
-    /// It has a quantifier that takes the least.
+    /// The pattern has a quantifier that takes the least.
     pub(super) is_lazy: bool,
-    /// Its groups may match in several ways: it has branches, or a group that is repeated.
+    /// The groups may match in several ways: the pattern has branches, or a group that is repeated.
     pub(super) has_loose_groups: bool,
-    /// It asks where words begin and end.
+    /// The pattern asks where words begin and end.
     pub(super) has_words: bool,
 }
 
@@ -74,7 +74,7 @@ impl Pattern {
         Ok(reader.pattern)
     }
 
-    /// The other engine's program for it.
+    /// Returns the program that the crate `regex` makes of the pattern.
     ///
     /// # Errors
     /// `2201B` for one that is too large.

@@ -73,12 +73,12 @@ fn arguments(name: &str) -> Option<(&'static [Takes], usize)> {
     FUNCTIONS.iter().find(|(one, ..)| *one == name).map(|(_, takes, needed)| (*takes, *needed))
 }
 
-/// Whether a function is one of them.
+/// Returns true if a function of this name has typed arguments.
 pub(crate) fn is_one(name: &str) -> bool {
     arguments(name).is_some()
 }
 
-/// Their names.
+/// The names of the functions with typed arguments.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|(name, ..)| *name)
 }

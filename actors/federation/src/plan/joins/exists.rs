@@ -131,7 +131,7 @@ impl<'a> Question<'a> {
         Ok(LogicalPlan::Join(join))
     }
 
-    /// The same question under a projection that only hands its columns on.
+    /// Asks the same question below a projection that only hands its columns on.
     fn under(&self, projection: &Projection) -> Option<Self> {
         let columns = self.columns.iter().map(|(above, column)| {
             let place = projection.schema.maybe_index_of_column(column)?;

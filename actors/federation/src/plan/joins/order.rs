@@ -26,8 +26,8 @@ pub(crate) fn by_estimates(plan: LogicalPlan) -> Result<LogicalPlan> {
     chain::each(plan, &|chain| Estimated::new(chain).ordered())
 }
 
-/// Whether there are several joins, and inner ones among them: there is an order to choose, or one that it depends on how
-/// many rows an inner one has.
+/// Returns true if there are several joins and one of them is an inner join. Then there is an order to choose, or the
+/// order depends on how many rows an inner join has.
 pub(crate) fn is_chosen(plan: &LogicalPlan) -> bool {
     let (mut joins, mut has_links) = (0, false);
     // It never fails.

@@ -158,8 +158,9 @@ struct Inside {
     height: usize,
     /// Names and literals, as they are written.
     written: usize,
-    /// The same, as often as the engine says them; of that, in the first of its parts.
+    /// Names and literals, as often as the engine says them.
     said: usize,
+    /// How many of these are in the first of its parts.
     said_first: Option<usize>,
 }
 

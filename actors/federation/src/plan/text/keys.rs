@@ -80,7 +80,7 @@ fn is_of_rows(limit: &LimitClause) -> bool {
 }
 
 impl Queries<'_> {
-    /// Has a query by a key answer the value of its one row as an aggregate, where it speaks of the query around it.
+    /// Rewrites a query by a key that refers to the query around it: the value of its only row becomes an aggregate.
     fn aggregate_one_row(&self, query: &mut Query) -> Option<()> {
         let is_plain =
             query.with.is_none() && query.fetch.is_none() && query.limit_clause.as_ref().is_none_or(is_of_rows);

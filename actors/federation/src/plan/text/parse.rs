@@ -74,7 +74,7 @@ impl Written {
 pub(crate) enum Explain {
     /// The plan, with the statements sent to the sources.
     Plan,
-    /// The same after it has run, with rows, octets and time.
+    /// The plan after it has run, with rows, octets and time.
     Analyze,
 }
 

@@ -306,7 +306,7 @@ fn clauses(select: &Select) -> Checked {
     ControlFlow::Continue(())
 }
 
-/// Refuses two tables of one name, which the engine takes for two columns of one name.
+/// Refuses a FROM with two tables of one name, whose columns the engine cannot tell apart.
 fn named_once(select: &Select) -> Checked {
     let mut named: Vec<(String, Option<&ObjectName>)> = Vec::new();
     for table in relations(select) {

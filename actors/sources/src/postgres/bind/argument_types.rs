@@ -39,7 +39,7 @@ pub(crate) fn named_array(argument: &Argument) -> Type {
     if bindings::is_array(argument) { own_array(argument).unwrap_or(Type::UNKNOWN) } else { named(argument) }
 }
 
-/// The same, where a JSON array is JSON.
+/// The type that the caller names, where a JSON array is JSON.
 pub(crate) fn named_json(argument: &Argument) -> Type {
     if bindings::is_array(argument) { Type::JSONB } else { named(argument) }
 }
@@ -127,7 +127,7 @@ pub(crate) fn at_last(argument: &Argument) -> Type {
     }
 }
 
-/// The same for strings alone.
+/// Returns the type of a string as [`at_last`] does, and the named type of any other value.
 pub(crate) fn text_at_last(argument: &Argument) -> Type {
     if argument.value.get().trim().starts_with('"') { at_last(argument) } else { named(argument) }
 }

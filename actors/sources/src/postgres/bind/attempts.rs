@@ -119,7 +119,7 @@ impl<'a> Attempts<'a> {
         self.refused_with(split, types).is_some_and(|(code, _)| GROUPING.contains(&code.as_str()))
     }
 
-    /// The same of any attempt.
+    /// Whether the source refused any attempt for an expression of GROUP BY or DISTINCT.
     pub(super) fn was_grouping(&self) -> bool {
         self.tried
             .values()

@@ -124,7 +124,7 @@ impl CatalogCache {
         TableLookup::beside(&self.housekeeping, tables)
     }
 
-    /// The same for the tables of a statement of this shape, if it was seen before.
+    /// Starts to look up the tables of a statement of this shape, if the shape was seen before.
     pub(crate) fn prefetch(&self, fingerprint: &QueryFingerprint) -> Option<TableLookup> {
         Some(TableLookup::before(&self.housekeeping, self.recent_tables.get(fingerprint)?.to_vec()))
     }

@@ -175,7 +175,7 @@ impl TableLookup {
         Self::within(tables, async move { asking.await.ok()?.ok()? })
     }
 
-    /// The same for a statement that is about to be sent.
+    /// Starts the lookup for a statement that is about to be sent.
     pub(crate) fn before(housekeeping: &Arc<Housekeeping>, tables: Vec<Oid>) -> Self {
         Self { until: Some(Instant::now() + PREFETCH_LIFETIME), ..Self::beside(housekeeping, tables) }
     }

@@ -14,7 +14,7 @@ pub(crate) enum Fault {
     NoPassword,
     /// `pg_hba.conf` has no entry for this user, database, client address and encryption.
     NotAdmitted,
-    /// The same for a session without TLS, which the server may want.
+    /// `pg_hba.conf` has no entry for a session without TLS; the server may want TLS.
     WantsTls,
     /// The database does not exist.
     Database,

@@ -98,7 +98,7 @@ impl Connector {
         self.login.as_ref()
     }
 
-    /// The same address for sessions of a caller's own role. The address's own password is not offered
+    /// Returns the address for sessions of a caller's own role. The address's own password is not offered
     /// in the role's name; its certificate is, unless roles have their own.
     ///
     /// # Errors

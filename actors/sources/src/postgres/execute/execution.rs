@@ -145,7 +145,7 @@ impl Execution {
         }
     }
 
-    /// The same statement, which was judged, with other values.
+    /// Returns the statement, which was judged already, with other values.
     pub(crate) fn again(&self, values: Vec<Argument>, begins: bool) -> Self {
         Self {
             text: self.text.clone(),

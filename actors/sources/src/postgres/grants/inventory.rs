@@ -13,7 +13,7 @@ use portico_core::error::Result;
 /// Whose privileges are read.
 #[derive(Clone, Copy)]
 pub(crate) enum Whose {
-    /// Those granted to this role itself; none if the role does not exist.
+    /// The privileges that are granted to this role itself; none if the role does not exist.
     Granted(Option<Oid>),
     /// Everything that this role can do without being a superuser: by grants to it, to roles that it may become,
     /// and to PUBLIC.
@@ -79,7 +79,7 @@ impl Object {
         names.join(".") + &arguments.unwrap_or_default()
     }
 
-    /// The same behind its kind, as `GRANT … ON` has it.
+    /// The name behind the kind of the object, as `GRANT … ON` has it.
     pub(crate) fn object(&self) -> String {
         let kind = if self.kind == "MATERIALIZED VIEW" { "TABLE" } else { &self.kind };
         format!("{kind} {}", self.signature())

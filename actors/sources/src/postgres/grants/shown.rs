@@ -11,11 +11,11 @@ use crate::postgres::grants::inventory::{Inventory, Object};
 /// Whether callers see a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visibility {
-    /// It is exposed.
+    /// The relation is exposed.
     Shown,
-    /// Its rows are read through a parent that is exposed; by its own name it is not there.
+    /// Rows are read through a parent that is exposed; by its own name the relation is not there.
     Through,
-    /// It is hidden.
+    /// The relation is hidden.
     Hidden,
 }
 

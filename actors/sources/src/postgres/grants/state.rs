@@ -71,9 +71,9 @@ impl Role {
 pub(crate) enum Origin {
     /// Created by somebody else.
     Theirs,
-    /// It was made here.
+    /// Created here.
     Ours,
-    /// It was made here, and owns something or has rights in another database: it cannot be dropped.
+    /// Created here. The role owns something or has rights in another database, and cannot be dropped.
     OursInUse,
 }
 

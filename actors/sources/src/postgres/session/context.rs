@@ -75,17 +75,17 @@ impl CallContext {
         Self { notices, ..self }
     }
 
-    /// The same with its caller's share of the connection's room.
+    /// Sets the caller's share of the connection's room.
     pub(crate) fn with_share(self, share: Option<CallShare>) -> Self {
         Self { share, ..self }
     }
 
-    /// Its caller's share of the connection's room.
+    /// Returns the caller's share of the connection's room.
     pub(crate) fn share(&self) -> Option<CallShare> {
         self.share.clone()
     }
 
-    /// The same for a caller with an identity at the source.
+    /// Sets the caller's role at the source.
     pub(crate) fn with_role(self, identity: &AssumedIdentity) -> Self {
         Self { role: identity.as_ref().map(|identity| Arc::from(identity.role.as_str())), ..self }
     }

@@ -19,7 +19,7 @@ use portico_core::mutex::lock;
 /// Bounds our own queries at the source.
 const PATIENCE: &str =
     concat!("SET statement_timeout = '20s'; SET lock_timeout = '5s'; ", setup::without_jit!("false"));
-/// The same where no session is ours for longer than a transaction.
+/// Bounds our own queries where no session is ours for longer than a transaction.
 const FOR_TRANSACTION: &str = concat!(
     "BEGIN READ ONLY; SET LOCAL statement_timeout = '20s'; SET LOCAL lock_timeout = '5s'; ",
     setup::settings!("SET LOCAL"),

@@ -17,9 +17,9 @@ const LIFETIME: Duration = Duration::from_secs(30);
 /// What an admitted statement can run without.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExecutionHints {
-    /// It has no side effect on its session: it needs no transaction and no cleaning.
+    /// The statement has no side effect on its session: it needs no transaction and no cleaning.
     pub(crate) autocommit: bool,
-    /// Its text always has the same meaning, so that a session may keep it prepared.
+    /// The text always has the same meaning, so that a session may keep it prepared.
     pub(crate) reusable: bool,
 }
 

@@ -34,7 +34,7 @@ const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT 
 pub(crate) enum Analysis {
     /// The analysed tree, with the question's transaction still open.
     Tree(String),
-    /// It does not take the statement.
+    /// The server does not take the statement.
     Refused(tokio_postgres::Error),
     /// The statement is not a query.
     NoQuery,

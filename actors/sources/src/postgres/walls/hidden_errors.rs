@@ -152,7 +152,7 @@ impl Walls {
     }
 }
 
-/// The same statement with other names; positions lead back to the text of `execution`.
+/// Returns the statement with other names; positions lead back to the text of `execution`.
 fn masked(execution: &Execution, guarded: &PendingCheck, mask: &NameMask) -> Option<Execution> {
     let origin = execution.origin.as_ref()?.edited(mask.edits());
     let behind = execution.text.len().checked_sub(guarded.text.len())?;

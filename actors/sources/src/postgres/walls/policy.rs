@@ -32,15 +32,15 @@ impl CheckPolicy {
 /// What is done with a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StatementUse {
-    /// It runs by itself.
+    /// The statement runs by itself.
     Alone,
-    /// It runs after others in one transaction, none of which can have changed the meaning of names.
+    /// The statement runs after others in one transaction, none of which can have changed the meaning of names.
     AmongQueries,
-    /// It runs behind others in one transaction.
+    /// The statement runs after others in one transaction.
     Among,
-    /// It runs once for each set of values.
+    /// The statement runs once for each set of values.
     Repeated,
-    /// Its columns are described, and it does not run.
+    /// The columns are described, and the statement does not run.
     Described,
 }
 

@@ -43,7 +43,7 @@ impl ServerAddress {
         }
     }
 
-    /// The same with the options of `config`.
+    /// Connects, and sets the options of `config` on the socket.
     pub(crate) async fn connect_with(&self, config: &Config) -> io::Result<Socket> {
         let socket = self.connect().await?;
         let Either::Left(stream) = &socket else { return Ok(socket) };

@@ -42,7 +42,7 @@ impl Connectors {
         Ok(Self { tls, current: Mutex::new(current) })
     }
 
-    /// The same without reading anything yet: the files are another caller's own.
+    /// Takes the settings without reading their files yet: the files are another caller's own.
     pub(crate) fn unread(tls: Arc<Tls>) -> Self {
         Self { tls, current: Mutex::new(None) }
     }

@@ -39,9 +39,9 @@ impl ExecOptions {
 /// The position of a statement in its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TransactionPosition {
-    /// It is the first one.
+    /// The statement is the first one.
     pub(crate) begins: bool,
-    /// It is the last one.
+    /// The statement is the last one.
     pub(crate) ends: bool,
     /// Its session is a pooler's, and the server's is another in the next transaction.
     pub(crate) pooled: bool,

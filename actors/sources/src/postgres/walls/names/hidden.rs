@@ -72,7 +72,7 @@ const SCHEMAS: &str = "SELECT nspname::text FROM pg_catalog.pg_namespace \
 pub(crate) struct HiddenNames {
     /// The names of hidden relations, schemas and routines; without those that something visible has too.
     hidden: HashSet<String>,
-    /// The same, including those that something visible has too.
+    /// The names of hidden relations, schemas and routines, including those that something visible has too.
     denied: HashSet<String>,
     /// Relations that callers do not see, each with its schema.
     relations: HiddenTables,
@@ -92,7 +92,7 @@ pub(crate) struct HiddenNames {
 struct Routines {
     /// The names of those that are not admitted, in lower case.
     refused: HashSet<String>,
-    /// Of these, the ones that callers do not see.
+    /// The names in `refused` of routines that callers do not see.
     hidden: HashSet<String>,
     /// The names of user-defined operators that call one of them.
     operators: HashSet<String>,

@@ -29,7 +29,7 @@ pub(crate) enum HidingMode {
     Plan,
     /// Of a plan only the kinds of its nodes and their costs are kept.
     Nodes,
-    /// The same of a plan as JSON.
+    /// Of a plan as JSON only the kinds of its nodes and their costs are kept.
     Costs,
 }
 
