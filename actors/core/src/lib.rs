@@ -12,6 +12,6 @@ pub mod worker;
 pub mod workspace;
 
 pub use caller::{identity, principal, reach};
-pub use limits::{backoff, budget, heartbeat, shares};
+pub use limits::{backoff, budget, fair_queue, heartbeat, shares};
 pub use message::{call, event, reply, trace};
 pub use naming::{calendar, keyed, name, near, pattern};

@@ -5,7 +5,6 @@
 mod actor;
 mod administration;
 mod attempts;
-mod fair_queue;
 pub(crate) mod password;
 mod password_limiter;
 mod service;

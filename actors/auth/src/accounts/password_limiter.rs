@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use crate::accounts::attempts::{Attempt, AttemptClass, Attempts};
-use crate::accounts::fair_queue::FairQueue;
-use crate::limits::{AuthLimits, Failures};
+use crate::limits::{AuthLimits, ClientAddress, Failures};
 use crate::secret::Digest;
 use portico_core::error::{Error, Kind, Quota, Result};
+use portico_core::fair_queue::FairQueue;
 use portico_core::mutex::lock;
 
 /// The maximal number of waiting attempts in one lane.
@@ -39,10 +39,10 @@ struct State {
     /// Passwords that are compared at once, at most.
     most: usize,
     running: usize,
-    known: FairQueue<Waiter>,
-    ordinary: FairQueue<Waiter>,
+    known: FairQueue<ClientAddress, Waiter>,
+    ordinary: FairQueue<ClientAddress, Waiter>,
     /// By the name that is being guessed, in turns.
-    slow: VecDeque<(Digest, FairQueue<Waiter>)>,
+    slow: VecDeque<(Digest, FairQueue<ClientAddress, Waiter>)>,
 }
 
 struct Waiter {
@@ -167,16 +167,16 @@ impl State {
                 (waiting, &mut self.slow[at].1)
             }
         };
-        let own = lane.count_of(attempt.place());
+        let own = lane.count_of(&attempt.place());
         let mut displaced = None;
         if count >= WAITING && own < WAITING_OF_ADDRESS {
             // An address with many attempts makes room for one with few.
-            displaced = lane.displace(own + 1);
+            displaced = lane.displace_for(&attempt.place());
         }
         let has_room = own < WAITING_OF_ADDRESS && (count < WAITING || displaced.is_some());
         let (start, started) = oneshot::channel();
         if has_room {
-            lane.push(attempt.place(), Waiter { attempt, start });
+            lane.push(&attempt.place(), Waiter { attempt, start });
         }
         if let Some(waiter) = displaced {
             self.attempts.give_back(&waiter.attempt);
@@ -185,7 +185,7 @@ impl State {
             return Ok(started);
         }
         self.attempts.give_back(&attempt);
-        self.slow.retain(|(_, lane)| lane.len() > 0);
+        self.slow.retain(|(_, lane)| !lane.is_empty());
         Err(full())
     }
 
@@ -197,7 +197,7 @@ impl State {
         for waiter in left {
             self.attempts.give_back(&waiter.attempt);
         }
-        self.slow.retain(|(_, lane)| lane.len() > 0);
+        self.slow.retain(|(_, lane)| !lane.is_empty());
     }
 
     /// Starts as many as may run.
@@ -221,7 +221,7 @@ impl State {
             let (name, mut lane) = self.slow.pop_front()?;
             let admitted = self.attempts.admit(&name, Instant::now()).ok();
             let next = admitted.and_then(|by_name| Some((by_name, lane.pop_by_lot()?)));
-            if lane.len() > 0 {
+            if !lane.is_empty() {
                 self.slow.push_back((name, lane));
             }
             if let Some((by_name, mut next)) = next {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::accounts::fair_queue::FairQueue;
 use crate::limits::{ClientAddress, network};
 use portico_core::error::{Error, Kind, Result};
+use portico_core::fair_queue::FairQueue;
 use portico_core::mutex::lock;
 
 /// The maximal number of known callers that wait.
@@ -49,8 +49,8 @@ impl Default for StoreQueue {
 #[derive(Default)]
 struct State {
     taken: bool,
-    known: FairQueue<oneshot::Sender<StoreSlot>>,
-    strangers: FairQueue<oneshot::Sender<StoreSlot>>,
+    known: FairQueue<ClientAddress, oneshot::Sender<StoreSlot>>,
+    strangers: FairQueue<ClientAddress, oneshot::Sender<StoreSlot>>,
 }
 
 /// The right to use the store, until it is dropped.
@@ -104,17 +104,19 @@ impl State {
         let (give, given) = oneshot::channel();
         match requester {
             Requester::Known if self.known.len() >= WAITING => return Err(slow()),
-            Requester::Known => self.known.push(None, give),
+            Requester::Known => {
+                self.known.push(&None, give);
+            }
             Requester::Stranger(place) => {
                 let place = place.map(network);
-                let own = self.strangers.count_of(place);
+                let own = self.strangers.count_of(&place);
                 // An address with many requests makes room for one with few.
                 let has_room = own < STRANGERS_OF_ADDRESS
-                    && (self.strangers.len() < STRANGERS || self.strangers.displace(own + 1).is_some());
+                    && (self.strangers.len() < STRANGERS || self.strangers.displace_for(&place).is_some());
                 if !has_room {
                     return Err(crowded());
                 }
-                self.strangers.push(place, give);
+                self.strangers.push(&place, give);
             }
         }
         Ok(given)

@@ -3,15 +3,13 @@
 //! robin by caller: a caller with a thousand calls delays another's first one by a single turn, and a caller whose
 //! calls never end leaves room for others.
 
-mod turns;
-
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, oneshot};
 
-use self::turns::{Ticket, Turns};
+use portico_core::fair_queue::{FairQueue, Ticket};
 use portico_core::mutex::lock;
 use portico_core::worker::WorkerId;
 
@@ -44,7 +42,7 @@ struct State {
     /// The number of permits of each caller, if any.
     running: HashMap<Arc<str>, usize>,
     /// If a permit is free, every waiter is a caller at its limit.
-    turns: Turns<Arc<str>, Waiter>,
+    turns: FairQueue<Arc<str>, Waiter>,
     /// How long a permit is held, on the average of late.
     held: Duration,
     /// How many calls that average is of, up to [`ENOUGH`].
@@ -117,7 +115,7 @@ impl Queue {
     pub fn new(permits: usize, share: Option<usize>, most: usize) -> Arc<Self> {
         let permits = permits.max(1);
         let share = share.unwrap_or(permits - 1).clamp(1, permits);
-        let (running, turns) = (HashMap::new(), Turns::default());
+        let (running, turns) = (HashMap::new(), FairQueue::default());
         let state = State { free: permits, running, turns, held: Duration::ZERO, known: 0, closed: false };
         Arc::new(Self { permits, share, most, state: Mutex::new(state), ended: Notify::new() })
     }
@@ -212,7 +210,7 @@ impl Queue {
         }
         let (tell, verdict) = oneshot::channel();
         let waiter = Waiter { tell, worker: WorkerId::current(), since: Instant::now() };
-        let ticket = state.turns.join(&caller, waiter);
+        let ticket = state.turns.push(&caller, waiter);
         drop(state);
         Ok(Err(Waiting { queue: Arc::clone(self), caller, ticket, verdict, over: false }))
     }
@@ -260,7 +258,7 @@ impl State {
             let may = |caller: &Arc<str>| running.get(caller).is_none_or(|running| *running < share);
             // On the same thread it finds the session that has just come back.
             let suits = |next: &Waiter| next.worker == worker || now.saturating_duration_since(next.since) > OVERTAKEN;
-            let Some((caller, next)) = self.turns.next(may, suits) else { return };
+            let Some((caller, next)) = self.turns.pop_where(may, suits) else { return };
             if next.tell.send(Verdict::Granted).is_ok() {
                 self.grant(&caller);
             }
