@@ -167,26 +167,14 @@ impl State {
                 (waiting, &mut self.slow[at].1)
             }
         };
-        let own = lane.count_of(&attempt.place());
-        let mut displaced = None;
-        if count >= WAITING && own < WAITING_OF_ADDRESS {
-            // An address with many attempts makes room for one with few.
-            displaced = lane.displace_for(&attempt.place());
-        }
-        let has_room = own < WAITING_OF_ADDRESS && (count < WAITING || displaced.is_some());
         let (start, started) = oneshot::channel();
-        if has_room {
-            lane.push(&attempt.place(), Waiter { attempt, start });
-        }
-        if let Some(waiter) = displaced {
+        // An address with many attempts makes room for one with few.
+        let admitted = lane.admit(&attempt.place(), Waiter { attempt, start }, WAITING_OF_ADDRESS, count >= WAITING);
+        if let Ok((_, Some(waiter))) | Err(waiter) = &admitted {
             self.attempts.give_back(&waiter.attempt);
         }
-        if has_room {
-            return Ok(started);
-        }
-        self.attempts.give_back(&attempt);
         self.slow.retain(|(_, lane)| !lane.is_empty());
-        Err(full())
+        admitted.map(|_| started).map_err(|_| full())
     }
 
     /// Removes attempts whose callers have left; nothing was compared for them.

@@ -103,22 +103,13 @@ impl State {
         }
         let (give, given) = oneshot::channel();
         match requester {
-            Requester::Known if self.known.len() >= WAITING => return Err(slow()),
-            Requester::Known => {
-                self.known.push(&None, give);
-            }
+            Requester::Known => self.known.admit(&None, give, WAITING, false).map_err(|_| slow())?,
             Requester::Stranger(place) => {
-                let place = place.map(network);
-                let own = self.strangers.count_of(&place);
+                let full = self.strangers.len() >= STRANGERS;
                 // An address with many requests makes room for one with few.
-                let has_room = own < STRANGERS_OF_ADDRESS
-                    && (self.strangers.len() < STRANGERS || self.strangers.displace_for(&place).is_some());
-                if !has_room {
-                    return Err(crowded());
-                }
-                self.strangers.push(&place, give);
+                self.strangers.admit(&place.map(network), give, STRANGERS_OF_ADDRESS, full).map_err(|_| crowded())?
             }
-        }
+        };
         Ok(given)
     }
 

@@ -54,8 +54,24 @@ impl<K: Clone + Eq + Hash, T> FairQueue<K, T> {
         self.lanes.into_values().flatten().map(|(_, item)| item)
     }
 
+    /// Adds an item, if fewer than `each` of its owner's wait. If the queue is `full`, the newest item of the longest
+    /// lane makes room for it and is returned too.
+    ///
+    /// # Errors
+    /// There is no room for the item, which is returned.
+    pub fn admit(&mut self, owner: &K, item: T, each: usize, full: bool) -> Result<(Ticket, Option<T>), T> {
+        if self.count_of(owner) >= each {
+            return Err(item);
+        }
+        let displaced = if full { self.displace_for(owner) } else { None };
+        if full && displaced.is_none() {
+            return Err(item);
+        }
+        Ok((self.push(owner, item), displaced))
+    }
+
     /// Puts an item at the end of its owner's lane.
-    pub fn push(&mut self, owner: &K, item: T) -> Ticket {
+    fn push(&mut self, owner: &K, item: T) -> Ticket {
         let ticket = Ticket(self.next);
         self.next += 1;
         self.waiting += 1;
@@ -114,9 +130,9 @@ impl<K: Clone + Eq + Hash, T> FairQueue<K, T> {
         Some(item)
     }
 
-    /// Makes room for one more item of `owner`: the newest item of the longest lane, if that lane
+    /// Makes room for one more item of `owner`: removes the newest item of the longest lane, if that lane
     /// stays at least as long as the owner's becomes. Else the owner asks for more than its share.
-    pub fn displace_for(&mut self, owner: &K) -> Option<T> {
+    fn displace_for(&mut self, owner: &K) -> Option<T> {
         let longest = self.order.iter().max_by_key(|other| self.count_of(other))?.clone();
         if self.count_of(&longest) <= self.count_of(owner) + 1 {
             return None;
@@ -196,6 +212,8 @@ mod tests {
         queue.push(&"two", 10);
         queue.push(&"three", 20);
         assert_eq!((queue.displace_for(&"one"), queue.displace_for(&"four"), queue.len()), (None, Some(3), 5));
+        let refused = [queue.admit(&"one", 30, 3, false), queue.admit(&"one", 31, 9, true)];
+        assert_eq!((refused, queue.len()), ([Err(30), Err(31)], 5));
         assert_eq!(queue.take_if(|number| *number == 1), [1]);
         let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!((order, queue.is_empty(), queue.count_of(&"one")), (vec![0, 10, 20, 2], true, 0));

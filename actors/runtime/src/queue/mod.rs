@@ -201,16 +201,16 @@ impl Queue {
         if ahead >= self.permits && state.wait(ahead, self.permits).is_some_and(|wait| wait > patience) {
             return Err(state.refused(RefusalReason::TooLate, &caller, self));
         }
-        if state.turns.len() >= self.most {
-            match state.turns.displace_for(&caller) {
-                // It may have left in this moment.
-                Some(displaced) => drop(displaced.tell.send(Verdict::Displaced)),
-                None => return Err(state.refused(RefusalReason::Full, &caller, self)),
-            }
-        }
         let (tell, verdict) = oneshot::channel();
         let waiter = Waiter { tell, worker: WorkerId::current(), since: Instant::now() };
-        let ticket = state.turns.push(&caller, waiter);
+        let full = state.turns.len() >= self.most;
+        let Ok((ticket, displaced)) = state.turns.admit(&caller, waiter, usize::MAX, full) else {
+            return Err(state.refused(RefusalReason::Full, &caller, self));
+        };
+        if let Some(displaced) = displaced {
+            // It may have left in this moment.
+            let _ = displaced.tell.send(Verdict::Displaced);
+        }
         drop(state);
         Ok(Err(Waiting { queue: Arc::clone(self), caller, ticket, verdict, over: false }))
     }
