@@ -66,7 +66,7 @@ pub(crate) fn named(mut within: Vec<Reachable>, name: &str) -> Result<Reachable>
         return Ok(within.swap_remove(at));
     }
     let known: Vec<&str> = within.iter().map(|it| it.workspace.name.as_ref()).collect();
-    let near = near::did_you_mean(&near::nearest(name, known.iter().copied()));
+    let near = near::suggestion(name, known.iter().copied());
     let listed = || (!known.is_empty()).then(|| format!("workspaces: {}", known.join(", ")));
     Err(Error::not_found(format!("there is no workspace {name:?}")).with(near.or_else(listed), Error::hint))
 }

@@ -243,9 +243,8 @@ fn find<T: Clone>(what: &str, named: &[String], known: &[(&str, T)]) -> Result<F
             let found = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
             found.map(|(_, found)| (found.clone(), scope)).ok_or_else(|| {
                 let names: Vec<&str> = known.iter().map(|(known, _)| *known).collect();
-                let offered = near::did_you_mean(&near::nearest(name, names.iter().copied()));
-                let error = Error::not_found(format!("there is no {what} {name:?}"));
-                error.hint(offered.unwrap_or_else(|| format!("{what}s: {}", names.join(", "))))
+                let hint = near::suggestion_or_list(name, &format!("{what}s: "), &names);
+                Error::not_found(format!("there is no {what} {name:?}")).hint(hint)
             })
         })
         .collect()

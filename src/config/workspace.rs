@@ -215,8 +215,7 @@ fn asset(section: &Section<'_>, connections: &[Arc<Connection>]) -> Option<Asset
     };
     let Some(known) = connections.iter().find(|known| known.name.eq_ignore_ascii_case(connection)) else {
         let names: Vec<&str> = connections.iter().map(|known| known.name.as_ref()).collect();
-        let offered = near::did_you_mean(&near::nearest(connection, names.iter().copied()));
-        let remedy = offered.unwrap_or_else(|| format!("connections: {}", names.join(", ")));
+        let remedy = near::suggestion_or_list(connection, "connections: ", &names);
         section.problem(key, format!("there is no connection {connection:?}"), &remedy);
         return None;
     };
@@ -349,8 +348,7 @@ fn relations(section: &Section<'_>, workspace: &Workspace) -> Vec<Relation> {
             if !has(workspace, folder, name) {
                 let places = workspace.assets.iter().filter_map(|asset| asset.place()?.1);
                 let known: Vec<&str> = places.chain(workspace.views.iter().map(|view| view.name.as_ref())).collect();
-                let offered = near::did_you_mean(&near::nearest(name, known.iter().copied()));
-                let remedy = offered.unwrap_or_else(|| format!("known here: {}", known.join(", ")));
+                let remedy = near::suggestion_or_list(name, "known here: ", &known);
                 section.problem(key, format!("the workspace has no {folder}.{name}"), &remedy);
             }
         }

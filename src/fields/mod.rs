@@ -173,11 +173,10 @@ fn repeated(what: &str, name: &str) -> Error {
 /// The refusal of the member `name` of `what`, where there are those in `known`.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
     let error = Error::invalid(format!("{what} has no member {name:?}"));
-    match near::did_you_mean(&near::nearest(name, known.iter().copied())) {
-        Some(hint) => error.hint(hint),
-        None if known.is_empty() => error.hint("leave it out: there are none"),
-        None => error.hint(format!("known here: {}", known.join(", "))),
+    if known.is_empty() {
+        return error.hint("leave it out: there are none");
     }
+    error.hint(near::suggestion_or_list(name, "known here: ", known))
 }
 
 /// The string that `value` is, or an error that names the field.

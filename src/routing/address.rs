@@ -207,7 +207,7 @@ fn names<E: Borrow<ConnectionEntry>>(reachable: &[E]) -> Vec<&str> {
 fn unknown<E: Borrow<ConnectionEntry>>(reachable: &[E], field: &str, name: &str) -> Error {
     let error = Error::not_found(format!("{field}: there is no connection {name:?} for this caller"));
     let names = names(reachable);
-    match near::did_you_mean(&near::nearest(name, names.iter().copied())) {
+    match near::suggestion(name, names.iter().copied()) {
         Some(hint) => error.hint(hint),
         None if names.is_empty() => error,
         None => error.hint(format!("connections: {}", names.join(", "))),

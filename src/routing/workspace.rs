@@ -126,8 +126,7 @@ async fn ask_procedure(
         let known: Vec<&str> = listed().map(|(_, _, known)| known.as_ref()).collect();
         let message =
             format!("procedure: there is no procedure {} in the workspace {}", call.procedure, workspace.name);
-        let hint = near::did_you_mean(&near::nearest(&name, known.iter().copied()));
-        Error::not_found(message).hint(hint.unwrap_or_else(|| format!("procedures: {}", known.join(", "))))
+        Error::not_found(message).hint(near::suggestion_or_list(&name, "procedures: ", &known))
     })?;
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     call.procedure = format!("{}.{}", quoted(schema), quoted(name));

@@ -293,7 +293,7 @@ pub fn find<'a>(offers: &[Offer<'a>], name: &str) -> Result<ResolvedTool<'a>> {
             _ => own_of_several(offers).into_iter().map(|(name, _)| name).collect(),
         };
         let known: Vec<String> = fixed.chain(own).collect();
-        let hint = near::did_you_mean(&near::nearest(name, known.iter().map(String::as_str)));
+        let hint = near::suggestion(name, known.iter().map(String::as_str));
         error.hint(hint.unwrap_or_else(|| "tools/list lists what there is".to_owned()))
     })
 }

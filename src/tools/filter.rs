@@ -80,8 +80,7 @@ fn meaning<T: Copy>(parameter: &str, value: &str, word: &str, known: &[(&str, T)
         } else {
             format!("query parameter {parameter}: {word:?} is not a known word (in {value:?})")
         });
-        let hint = near::did_you_mean(&near::nearest(word, names.iter().copied()));
-        error.hint(hint.unwrap_or_else(|| format!("{takes}: {}", names.join(", "))))
+        error.hint(near::suggestion_or_list(word, &format!("{takes}: "), &names))
     })
 }
 

@@ -238,7 +238,7 @@ impl Workspace {
             .sqlstate("42P01");
         let elsewhere = names.iter().find(|known| known.rsplit('.').next() == Some(name)).cloned();
         let near = elsewhere.map(|known| format!("did you mean {known}?"));
-        let near = near.or_else(|| near::did_you_mean(&near::nearest(&wanted, names.iter().map(String::as_str))));
+        let near = near.or_else(|| near::suggestion(&wanted, names.iter().map(String::as_str)));
         let hints: Vec<String> = [near, self.in_pattern(folder, name)].into_iter().flatten().collect();
         match Some(hints.join(" ")).filter(|hint| !hint.is_empty()) {
             Some(hint) => error.hint(hint),

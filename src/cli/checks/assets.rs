@@ -63,7 +63,7 @@ pub(in crate::cli) async fn missing(
                     workspace: Arc::clone(workspace),
                     asset: format!("{}.{schema}.{name}", connection.name),
                     relation: false,
-                    hint: did_you_mean(&near.iter().map(String::as_str).collect::<Vec<_>>()),
+                    hint: did_you_mean(&near),
                 });
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use portico_actors::call::{MetadataFilter, MetadataKind};
 use portico_actors::error::Error;
-use portico_actors::near::{did_you_mean, nearest};
+use portico_actors::near::suggestion;
 use portico_actors::pattern::{literal, speaks_of};
 use portico_actors::source::{Source, catalog};
 use portico_actors::workspace::{ResolvedName, Workspace, column};
@@ -52,8 +52,8 @@ impl<'w> Side<'w> {
         let is_it = |(of, name): &&(&str, &str)| speaks_of(schema, of) && *name == table;
         let Some((schema, _)) = tables.iter().find(is_it) else {
             // A missing asset with a name of its own is reported itself; a pattern does not promise this table.
-            let near = nearest(table, tables.iter().map(|(_, name)| *name));
-            return Ok(Some((format!("{schema}.{table}"), did_you_mean(&near))));
+            let hint = suggestion(table, tables.iter().map(|(_, name)| *name));
+            return Ok(Some((format!("{schema}.{table}"), hint)));
         };
         let place = ((*schema).to_owned(), table.to_owned());
         let columns = match known.get(&place) {
@@ -67,8 +67,8 @@ impl<'w> Side<'w> {
         if columns.iter().any(|known| known == column) {
             return Ok(None);
         }
-        let near = nearest(column, columns.iter().map(String::as_str));
-        Ok(Some((format!("{schema}.{table}.{column}"), did_you_mean(&near))))
+        let hint = suggestion(column, columns.iter().map(String::as_str));
+        Ok(Some((format!("{schema}.{table}.{column}"), hint)))
     }
 }
 

@@ -68,7 +68,7 @@ fn named(what: &str, name: &str, known: Option<Vec<&str>>) -> Result<String, Err
     };
     let found = known.iter().find(|known| known.eq_ignore_ascii_case(name));
     found.map(|found| (*found).to_owned()).ok_or_else(|| {
-        let near = near::did_you_mean(&near::nearest(name, known.iter().copied()));
+        let near = near::suggestion(name, known.iter().copied());
         let there = if known.is_empty() { format!("there is no {what}") } else { known.join(", ") };
         Error::not_found(format!("--{what}: there is no {what} {name:?}"))
             .hint(near.unwrap_or_else(|| format!("{what}s: {there}")))

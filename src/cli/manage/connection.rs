@@ -141,9 +141,8 @@ pub(in crate::cli) fn has_password(url: &str) -> bool {
 pub(in crate::cli) fn find<'c>(config: &'c Config, name: &str) -> Result<&'c config::Connection, Error> {
     config.connection(name).ok_or_else(|| {
         let names: Vec<&str> = config.connections.iter().map(|connection| connection.name.as_ref()).collect();
-        let offered = near::did_you_mean(&near::nearest(name, names.iter().copied()));
-        let missing = Error::not_found(format!("there is no connection {name:?}"));
-        missing.hint(offered.unwrap_or_else(|| format!("connections: {}", names.join(", "))))
+        let hint = near::suggestion_or_list(name, "connections: ", &names);
+        Error::not_found(format!("there is no connection {name:?}")).hint(hint)
     })
 }
 

@@ -100,7 +100,7 @@ impl Edit {
             }
         };
         let Some(found) = found else {
-            let offered = near::did_you_mean(&near::nearest(name, known.iter().map(String::as_str)));
+            let offered = near::suggestion(name, known.iter().map(String::as_str));
             let listed = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
             let missing = Error::not_found(format!("there is no {what} {name:?}"));
             return Err(missing.hint(offered.unwrap_or_else(|| format!("{what}s: {listed}"))));

@@ -88,7 +88,7 @@ pub(in crate::config) fn disabled(
         known.extend(own.iter().map(|tool| tool.name.as_str()));
         known.extend(procedures.iter().map(|declared| declared.procedure.name.as_str()));
         for tool in tools.iter().filter(|tool| !known.contains(&tool.as_str())) {
-            let offered = near::did_you_mean(&near::nearest(tool, known.iter().copied()));
+            let offered = near::suggestion(tool, known.iter().copied());
             let remedy = offered.unwrap_or_else(|| "write the name that tools/list shows".to_owned());
             section.problem("tools", format!("this connection has no tool {tool:?}"), &remedy);
         }

@@ -239,8 +239,7 @@ impl<'a> Section<'a> {
                 unknown(&format!("write true, false{}", allowed.concat()))
             }
             Kind::Words(words) if !words().contains(&text) => {
-                let offered = near::did_you_mean(&near::nearest(text, words()));
-                unknown(&offered.unwrap_or_else(|| format!("known here: {}", words().join(", "))))
+                unknown(&near::suggestion_or_list(text, "known here: ", &words()))
             }
             _ => {
                 if let Some(check) = setting.check.filter(|check| !(check.fits)(text)) {
@@ -307,10 +306,8 @@ impl<'a> Section<'a> {
         for (key, _) in self.table.into_iter().flatten() {
             let name: &str = key.get_ref();
             if !known.contains(name) {
-                let offered = near::did_you_mean(&near::nearest(name, known.iter().copied()));
-                let remedy = offered.unwrap_or_else(|| {
-                    format!("remove it; known here: {}", known.iter().copied().collect::<Vec<_>>().join(", "))
-                });
+                let names: Vec<&str> = known.iter().copied().collect();
+                let remedy = near::suggestion_or_list(name, "remove it; known here: ", &names);
                 let position = self.file.lines.at(key.span().start);
                 self.file.note(Problem::new(position, &self.key(name), "there is no such key".to_owned(), &remedy));
             }

@@ -92,7 +92,7 @@ fn one_of<T>(name: &str, value: &str, known: [(&str, T); 2]) -> Result<T> {
     let words = known.each_ref().map(|(word, _)| *word);
     let found = known.into_iter().find(|(word, _)| *word == value);
     found.map(|(_, shape)| shape).ok_or_else(|| {
-        let near = near::did_you_mean(&near::nearest(value, words));
+        let near = near::suggestion(value, words);
         Error::invalid(format!("{name}: give {}", words.join(" or ")))
             .hint(near.unwrap_or_else(|| format!("the default is {}", words[0])))
     })

@@ -81,6 +81,17 @@ pub fn did_you_mean(names: &[impl AsRef<str>]) -> Option<String> {
     (!names.is_empty()).then(|| format!("did you mean {}?", names.join(", ")))
 }
 
+/// Returns a hint that suggests the names most similar to `word`; `None` if there are none.
+pub fn suggestion<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    did_you_mean(&nearest(word, names))
+}
+
+/// Returns a hint that suggests the names most similar to `word`. If there are none, it lists `names` behind `title`.
+pub fn suggestion_or_list(word: &str, title: &str, names: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    suggestion(word, names.iter().copied()).unwrap_or_else(|| format!("{title}{}", names.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,8 +133,10 @@ mod tests {
         assert_eq!(nearest("sales_stats", others).first(), Some(&"erp_sales_stats"));
         assert_eq!(nearest("invoices", others).first(), Some(&"tbl_2024_invoice"));
         assert_eq!(nearest("now", others), [] as [&str; 0]);
-        assert_eq!(did_you_mean(&nearest("paymets", names)).as_deref(), Some("did you mean payments?"));
+        assert_eq!(suggestion("paymets", names).as_deref(), Some("did you mean payments?"));
         assert_eq!(did_you_mean(&[] as &[&str]), None);
+        assert_eq!(suggestion_or_list("paymets", "tables: ", &names), "did you mean payments?");
+        assert_eq!(suggestion_or_list("zzz", "tables: ", &names[..2]), "tables: customers, orders");
     }
 
     #[test]

@@ -156,15 +156,9 @@ impl Tables {
     }
 
     fn unknown(&self, name: &str) -> Error {
-        let names = || self.connections.members().iter().map(|member| member.name.as_ref());
-        let error = Error::not_found(format!("query: there is no connection {name:?} for this caller"));
-        match near::did_you_mean(&near::nearest(name, names())) {
-            Some(hint) => error.hint(hint),
-            None => error.hint(format!(
-                "write connection.schema.table; connections: {}",
-                names().collect::<Vec<_>>().join(", ")
-            )),
-        }
+        let names: Vec<&str> = self.connections.members().iter().map(|member| member.name.as_ref()).collect();
+        Error::not_found(format!("query: there is no connection {name:?} for this caller"))
+            .hint(near::suggestion_or_list(name, "write connection.schema.table; connections: ", &names))
     }
 
     async fn provider(&self, name: Name) -> Result<Arc<dyn TableProvider>> {

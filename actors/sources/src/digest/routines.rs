@@ -44,7 +44,7 @@ pub fn signature(procedure: &Procedure, style: &Style<'_>) -> String {
 pub(crate) fn did_you_mean(schema: Option<&str>, name: &str, known: &[(&str, &str)]) -> Option<String> {
     let near = near::nearest_qualified(schema, name, known).into_iter();
     let names: Vec<String> = near.map(|(schema, name)| format!("{}.{}", quoted(schema), quoted(name))).collect();
-    near::did_you_mean(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    near::did_you_mean(&names)
 }
 
 /// Lines within `most` bytes, and how many there are beyond.

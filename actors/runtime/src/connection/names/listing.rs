@@ -242,8 +242,7 @@ async fn reason(
         if there.is_ok_and(|rows| rows.is_empty()) {
             let rows = all(MetadataKind::Schemas).await.unwrap_or_default();
             let known: Vec<&str> = rows.iter().filter_map(|row| row.get(1)?.as_deref()).collect();
-            let near = near::did_you_mean(&near::nearest(schema, known.iter().copied()));
-            let near = near.unwrap_or_else(|| format!("there are {}", known.join(", ")));
+            let near = near::suggestion_or_list(schema, "there are ", &known);
             return format!("there is no schema {schema} that you may see; {near}");
         }
     }
@@ -258,8 +257,7 @@ async fn reason(
         let rows = async { texts(of_each(runner, metadata, &of_some, &some, call)?, MOST_NAMES).await }.await;
         let known: Vec<String> =
             rows.unwrap_or_default().into_iter().filter_map(|row| row.into_iter().nth(at)?).collect();
-        let near = near::did_you_mean(&near::nearest(sought, known.iter().map(String::as_str)));
-        let near = near.unwrap_or_else(|| format!("there are {}", known.join(", ")));
+        let near = near::suggestion_or_list(sought, "there are ", &known);
         return format!("no {what} matches {sought}; {near}");
     }
     if let (MetadataKind::Tables, Some(kind)) = (metadata, &narrow.table_type) {

@@ -38,8 +38,8 @@ impl Nearby {
         let Some(sought) = quoted_name(&error.message).map(str::to_owned) else { return error };
         if error.get_sqlstate() == Some(NO_SCHEMA) {
             let Ok(schemas) = self.names(MetadataKind::Schemas).await else { return error };
-            let offered = near::nearest(&sought, schemas.iter().map(|(schema, _)| schema.as_str()));
-            return error.hint(near::did_you_mean(&offered).unwrap_or_else(|| {
+            let near = near::suggestion(&sought, schemas.iter().map(|(schema, _)| schema.as_str()));
+            return error.hint(near.unwrap_or_else(|| {
                 "no schema has a name like it: look for the right one in the list of schemas".to_owned()
             }));
         }

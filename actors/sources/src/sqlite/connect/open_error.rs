@@ -81,6 +81,6 @@ fn beside(path: &Path) -> String {
     let names = entries.take(LOOKED_AT).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let names: Vec<String> = names.collect();
     let sought = path.file_name().unwrap_or_default().to_string_lossy();
-    let near = near::nearest(&sought, names.iter().map(String::as_str));
-    near::did_you_mean(&near).map_or_else(String::new, |offered| format!(": {offered}"))
+    let offered = near::suggestion(&sought, names.iter().map(String::as_str));
+    offered.map_or_else(String::new, |offered| format!(": {offered}"))
 }

@@ -35,7 +35,7 @@ pub(crate) fn find<'a>(declared: &'a [DeclaredProcedure], invocation: &Invocatio
             let names = declared.iter().map(|declared| declared.procedure.name.as_str());
             let hint = match found {
                 Some(found) => Some(format!("did you mean {SCHEMA}.{}?", found.procedure.name)),
-                None => near::did_you_mean(&near::nearest(&invocation.name, names)),
+                None => near::suggestion(&invocation.name, names),
             };
             Err(error.sqlstate("42883").with(hint, Error::hint))
         }

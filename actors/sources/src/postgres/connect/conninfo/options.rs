@@ -329,7 +329,6 @@ fn not_understood(parameters: &Parameters) -> Result<()> {
     if let Some((_, remedy)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
         return Err(refusal(name, "this parameter of libpq is not supported", remedy));
     }
-    let offered = near::nearest(name, parameters.known());
-    let remedy = near::did_you_mean(&offered).unwrap_or_else(|| "remove it".to_owned());
+    let remedy = near::suggestion(name, parameters.known()).unwrap_or_else(|| "remove it".to_owned());
     Err(refusal("url", &format!("there is no connection parameter {name:?}"), &remedy))
 }
