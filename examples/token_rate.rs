@@ -14,7 +14,7 @@ use portico::app::App;
 use portico::config::Config;
 use portico_actors::auth::records::NewServiceAccount;
 use portico_actors::auth::store::Store;
-use portico_actors::auth::{Authenticate, AuthorizationGrant, ClientAuthentication, TokenRequest};
+use portico_actors::auth::{Authenticate, ClientAuthentication, TokenRequest};
 use portico_actors::error::Error;
 use portico_actors::principal::{Credential, Endpoint, Principal, Rights, Scope};
 use secrecy::ExposeSecret;
@@ -73,8 +73,8 @@ impl Handler<Ask> for Nothing {
 
 /// Many at once, in turn with an actor that has nothing to do.
 async fn judge(app: &App, client: ClientAuthentication) {
-    let grant = AuthorizationGrant::ClientCredentials { client, scope: None, resource: None };
-    let token = app.auth.send(TokenRequest(grant)).await.unwrap().unwrap().token;
+    let request = TokenRequest { client, scope: None, resource: None };
+    let token = app.auth.send(request).await.unwrap().unwrap().token;
     let asked = Authenticate { credential: Credential::Bearer(token), endpoint: Endpoint::Api, from: None };
     let principal = app.auth.authenticate(asked.clone()).await.unwrap();
     let nothing = Nothing::start_in_arbiter(&Arbiter::new().handle(), |_| Nothing(principal));

@@ -115,9 +115,9 @@ pub mod auth {
     pub use portico_auth::store;
     pub use portico_auth::throttle;
     pub use portico_auth::{
-        AccessToken, Algorithm, Auth, AuthLimits, AuthSettings, Authenticate, AuthorizationGrant, CLIENT_ID_PREFIX,
-        ClientAuthentication, GrantError, Introspect, Introspection, IssuerIdentity, IssuerKey, IssuerKeys, Jwks,
-        PeerMessage, PeerMessages, Reconfigure, Revoke, SharedSecret, StoreKey, TokenRequest, TrustedIssuer, network,
+        AccessToken, Algorithm, Auth, AuthLimits, AuthSettings, Authenticate, CLIENT_ID_PREFIX, ClientAuthentication,
+        GrantError, Introspect, Introspection, IssuerIdentity, IssuerKey, IssuerKeys, Jwks, PeerMessage, PeerMessages,
+        Reconfigure, Revoke, SharedSecret, StoreKey, TokenRequest, TrustedIssuer, network,
     };
 }
 

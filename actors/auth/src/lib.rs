@@ -39,7 +39,7 @@ pub use self::keys::key::Algorithm;
 pub use self::keys::sealing::StoreKey;
 pub use self::keys::shared_secret::SharedSecret;
 pub use self::limits::{AuthLimits, network};
-pub use self::oauth::grant::{AccessToken, AuthorizationGrant, ClientAuthentication, GrantError, TokenSpec};
+pub use self::oauth::grant::{AccessToken, ClientAuthentication, GrantError, TokenSpec};
 pub use self::oauth::introspection::{Introspect, Introspection, Revoke};
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 pub use self::settings::{AuthSettings, TOKEN_LIFETIME};

@@ -7,7 +7,7 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::auth::oauth::authorization::{AuthorizationCodeRequest, RefreshTokenRequest};
 use portico_actors::auth::{
-    AccessToken, AuthorizationGrant, CLIENT_ID_PREFIX, GrantError, Introspect, Introspection, Revoke, TokenRequest,
+    AccessToken, CLIENT_ID_PREFIX, GrantError, Introspect, Introspection, Revoke, TokenRequest,
 };
 use portico_actors::error::{Error, bounded};
 use portico_actors::principal::Scope;
@@ -238,8 +238,8 @@ async fn exchange(
             let name = client.client_id.clone();
             recorder.note_claim(&name);
             let (scope, resource) = (form.take("scope"), resource(app, form));
-            let grant = AuthorizationGrant::ClientCredentials { client, scope, resource };
-            let token = app.auth.send(TokenRequest(grant)).await.unwrap_or_else(|_| Err(away()))?;
+            let token =
+                app.auth.send(TokenRequest { client, scope, resource }).await.unwrap_or_else(|_| Err(away()))?;
             recorder.note(|event| event.subject = name);
             return Ok((token, None));
         }

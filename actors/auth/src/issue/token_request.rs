@@ -6,13 +6,13 @@ use actix::{Context, Message};
 
 use crate::actor::AuthActor;
 use crate::limits;
-use crate::oauth::grant::{AccessToken, AuthorizationGrant, GrantError, TokenSpec};
+use crate::oauth::grant::{AccessToken, ClientAuthentication, GrantError, TokenSpec};
 use crate::oauth::introspection;
-use crate::sync::lookup::{CachedAnswer, CredentialQuery};
+use crate::sync::lookup::{CachedAnswer, CredentialQuery, GrantAnswer};
 
 impl AuthActor {
     /// A token for a client that is known, within its limit.
-    fn issue(&mut self, spec: &TokenSpec) -> CachedAnswer<Result<AccessToken, GrantError>, GrantError> {
+    fn issue(&mut self, spec: &TokenSpec) -> GrantAnswer<AccessToken> {
         let issued = self.issued.take(limits::key(&spec.client_id), Instant::now()).map_err(|quota| {
             GrantError::throttled("this client asks for too many tokens; use each until it expires", quota)
         });
@@ -26,38 +26,39 @@ impl AuthActor {
     }
 }
 
-/// Asks for an access token.
+/// Asks for an access token: `grant_type=client_credentials` (RFC 6749 §4.4). `Debug` never prints a secret.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<AccessToken, GrantError>")]
-pub struct TokenRequest(pub AuthorizationGrant);
+pub struct TokenRequest {
+    /// The client.
+    pub client: ClientAuthentication,
+    /// A space-separated list; absent or empty means all that the account may do.
+    pub scope: Option<String>,
+    /// The resource that the token is for (RFC 8707); see [`TokenSpec::resource`].
+    pub resource: Option<String>,
+}
 
 impl CredentialQuery for TokenRequest {
     type Reply = AccessToken;
     type Failure = GrantError;
     type Refusal = GrantError;
 
-    fn ask(
-        &self,
-        actor: &mut AuthActor,
-        _: &Context<AuthActor>,
-    ) -> CachedAnswer<Result<AccessToken, GrantError>, GrantError> {
-        let Self(AuthorizationGrant::ClientCredentials { client, scope, resource }) = self;
-        let Some((subject, rights)) = actor.known(client) else {
+    fn ask(&self, actor: &mut AuthActor, _: &Context<AuthActor>) -> GrantAnswer<AccessToken> {
+        let Some((subject, rights)) = actor.known(&self.client) else {
             return CachedAnswer::MaybeStale(introspection::unknown());
         };
         actor.issue(&TokenSpec {
             client_id: subject.clone(),
             subject,
-            scope: scope.clone(),
+            scope: self.scope.clone(),
             rights,
-            resource: resource.clone(),
+            resource: self.resource.clone(),
             grant: None,
         })
     }
 
     fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<AccessToken, GrantError> {
-        let Self(AuthorizationGrant::ClientCredentials { client, .. }) = self;
-        Err(actor.count_failure(client, refusal))
+        Err(actor.count_failure(&self.client, refusal))
     }
 }
 
@@ -71,11 +72,7 @@ impl CredentialQuery for IssueToken {
     type Failure = GrantError;
     type Refusal = GrantError;
 
-    fn ask(
-        &self,
-        actor: &mut AuthActor,
-        _: &Context<AuthActor>,
-    ) -> CachedAnswer<Result<AccessToken, GrantError>, GrantError> {
+    fn ask(&self, actor: &mut AuthActor, _: &Context<AuthActor>) -> GrantAnswer<AccessToken> {
         actor.issue(&self.0)
     }
 

@@ -1,5 +1,5 @@
-//! The grants that a client can present for an access token, and the answer (RFC 6749 §4.4 and §5). The form's
-//! syntax is left to the endpoint.
+//! What a client presents for an access token, and the answer (RFC 6749 §2.3 and §5). The form's syntax is left to
+//! the endpoint.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,20 +12,6 @@ use crate::verify::resource::Resource;
 use crate::verify::token::Tokens;
 use portico_core::error::{Error, Kind, Quota};
 use portico_core::principal::{Rights, Scope};
-
-/// A grant that a client presents for an access token. `Debug` never prints a secret.
-#[derive(Clone, Debug)]
-pub enum AuthorizationGrant {
-    /// `grant_type=client_credentials` (RFC 6749 §4.4).
-    ClientCredentials {
-        /// The client.
-        client: ClientAuthentication,
-        /// A space-separated list; absent or empty means all that the account may do.
-        scope: Option<String>,
-        /// The resource that the token is for (RFC 8707); see [`TokenSpec::resource`].
-        resource: Option<String>,
-    },
-}
 
 /// How a client authenticates (RFC 6749 §2.3). `Debug` never prints the secret.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::actor::AuthActor;
 use crate::oauth::grant::{ClientAuthentication, GrantError};
 use crate::recording::AuditContext;
-use crate::sync::lookup::{CachedAnswer, CredentialQuery, RevokeEverywhere, StoreUnavailable};
+use crate::sync::lookup::{CachedAnswer, CredentialQuery, GrantAnswer, RevokeEverywhere, StoreUnavailable};
 use crate::verify::refusal::Refusal;
 use crate::verify::token::Verified;
 use portico_core::error::{Error, Kind};
@@ -54,7 +54,7 @@ impl AuthActor {
 
     /// Returns the answer for a token without effect: there is none. An unknown token is counted as a failed
     /// attempt.
-    fn opens_nothing<T>(&self, refusal: Refusal, from: Option<IpAddr>) -> About<T> {
+    fn opens_nothing<T>(&self, refusal: Refusal, from: Option<IpAddr>) -> GrantAnswer<Option<T>> {
         let unknown = GrantError::new(UNKNOWN_TOKEN, "there is no such token");
         if refusal.may_be_behind() {
             return CachedAnswer::MaybeStale(unknown);
@@ -102,7 +102,7 @@ impl AuthActor {
         token: &SecretString,
         from: Option<IpAddr>,
         audit_context: AuditContext,
-    ) -> About<RevokeEverywhere> {
+    ) -> GrantAnswer<Option<RevokeEverywhere>> {
         match self.snapshot.inspect(token.expose_secret(), &self.tokens, self.settings.clock.now()) {
             Ok(found) if found.client_id == client_id => {
                 let (jti, client_id, until) = (found.jti, found.client_id, found.until);
@@ -118,9 +118,6 @@ impl AuthActor {
 const UNKNOWN_TOKEN: &str = "unknown_token";
 
 type Revoking = Response<Result<(), GrantError>>;
-
-/// The answer about a token, if there is one.
-type About<T> = CachedAnswer<Result<Option<T>, GrantError>, GrantError>;
 
 /// A client that is not known, or another secret than the known one.
 pub(crate) fn unknown() -> GrantError {
@@ -172,7 +169,7 @@ impl CredentialQuery for Find {
     type Failure = GrantError;
     type Refusal = GrantError;
 
-    fn ask(&self, actor: &mut AuthActor, _: &Context<AuthActor>) -> About<RevokeEverywhere> {
+    fn ask(&self, actor: &mut AuthActor, _: &Context<AuthActor>) -> GrantAnswer<Option<RevokeEverywhere>> {
         let proof = match &self.client {
             Asking::Known(client_id) => {
                 return actor.to_refuse(client_id, &self.token, self.audit_context.address, self.audit_context.clone());
@@ -246,7 +243,7 @@ impl CredentialQuery for Introspect {
     type Failure = GrantError;
     type Refusal = GrantError;
 
-    fn ask(&self, actor: &mut AuthActor, _: &Context<AuthActor>) -> About<Introspection> {
+    fn ask(&self, actor: &mut AuthActor, _: &Context<AuthActor>) -> GrantAnswer<Option<Introspection>> {
         let Some((client_id, _)) = actor.known(&self.client) else { return CachedAnswer::MaybeStale(unknown()) };
         match actor.snapshot.inspect(self.token.expose_secret(), &actor.tokens, actor.settings.clock.now()) {
             Ok(token) if token.client_id == client_id => {

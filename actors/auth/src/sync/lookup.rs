@@ -52,6 +52,9 @@ pub(crate) enum CachedAnswer<T, R> {
     After(oneshot::Receiver<()>),
 }
 
+/// An answer from memory to a client's request.
+pub(crate) type GrantAnswer<T> = CachedAnswer<Result<T, GrantError>, GrantError>;
+
 /// A query that is answered from memory.
 pub(crate) trait CredentialQuery:
     Message<Result = Result<Self::Reply, Self::Failure>> + Clone + Send + 'static

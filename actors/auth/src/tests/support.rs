@@ -25,8 +25,8 @@ use crate::store::{Change, Store, StoreLocation};
 use crate::sync::lookup::SyncStore;
 use crate::verify::request::VerifyCredential;
 use crate::{
-    AccessToken, Auth, AuthActor, AuthSettings, Authenticate, AuthorizationGrant, ClientAuthentication, GrantError,
-    TokenRequest, TrustedIssuer,
+    AccessToken, Auth, AuthActor, AuthSettings, Authenticate, ClientAuthentication, GrantError, TokenRequest,
+    TrustedIssuer,
 };
 use portico_core::error::Result;
 use portico_core::event::Event;
@@ -433,10 +433,10 @@ pub(super) async fn exchange(
     resource: Option<&str>,
 ) -> Result<AccessToken, GrantError> {
     actor.send(SyncStore).await.unwrap();
-    let grant = AuthorizationGrant::ClientCredentials {
+    let request = TokenRequest {
         client: proof(&account.client_id, secret),
         scope: scope.map(str::to_owned),
         resource: resource.map(str::to_owned),
     };
-    actor.send(TokenRequest(grant)).await.unwrap()
+    actor.send(request).await.unwrap()
 }

@@ -20,7 +20,7 @@ use crate::accounts::Accounts;
 use crate::oauth::authorization::{IssuedTokens, RefreshTokenRequest};
 use crate::records::{NewPat, NewServiceAccount, NewUser};
 use crate::store::Store;
-use crate::{Auth, AuthSettings, Authenticate, AuthorizationGrant, TokenRequest};
+use crate::{Auth, AuthSettings, Authenticate, TokenRequest};
 use portico_core::error::{Kind, Result};
 use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope};
 
@@ -286,9 +286,9 @@ impl Chain {
         let scope = self.dice.one(&[None, Some("read"), Some("write")]).map(str::to_owned);
         let resource = self.resource();
         self.done.push_back(format!("{at} exchanges its secret for {scope:?} at {resource:?}"));
-        let grant = AuthorizationGrant::ClientCredentials { client: proof(&client_id, &secret), scope, resource };
+        let request = TokenRequest { client: proof(&client_id, &secret), scope, resource };
         let accounts = self.store.service_accounts().unwrap();
-        if let Ok(token) = auth.send(TokenRequest(grant)).await.unwrap() {
+        if let Ok(token) = auth.send(request).await.unwrap() {
             let held = accounts.into_iter().find(|account| account.client_id == client_id).unwrap();
             let most = held.rights.up_to(Scope::widest(token.scope).unwrap());
             self.node(Made::Access(token.token), &[at], most);

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::support::{House, ISSUER, SALES, STOCK, account, bearer, exchange, only, proof};
 use crate::verify::request::VerifyCredential;
-use crate::{Authenticate, AuthorizationGrant, TokenRequest};
+use crate::{Authenticate, TokenRequest};
 use portico_core::principal::{Credential, Endpoint, Scope};
 
 #[actix::test]
@@ -95,9 +95,8 @@ async fn a_wrong_client_and_a_wrong_secret_are_told_alike() {
     store.disable_service_account("hourly").unwrap();
     let actor = house.actor().await;
     let ask = async |client_id: &str, secret: &SecretString| {
-        let grant =
-            AuthorizationGrant::ClientCredentials { client: proof(client_id, secret), scope: None, resource: None };
-        actor.send(TokenRequest(grant)).await.unwrap()
+        let request = TokenRequest { client: proof(client_id, secret), scope: None, resource: None };
+        actor.send(request).await.unwrap()
     };
     let empty = SecretString::from("");
     let mut answers = Vec::new();
@@ -124,7 +123,6 @@ async fn neither_grant_nor_token_shows_a_secret() {
     let shown = format!("{token:?}");
     assert!(shown.contains("REDACTED") && !shown.contains(token.token.expose_secret()), "{shown}");
     let client = proof(&nightly.client_id, &secret);
-    let shown =
-        format!("{:?}", TokenRequest(AuthorizationGrant::ClientCredentials { client, scope: None, resource: None }));
+    let shown = format!("{:?}", TokenRequest { client, scope: None, resource: None });
     assert!(shown.contains(&nightly.client_id) && !shown.contains(secret.expose_secret()), "{shown}");
 }
