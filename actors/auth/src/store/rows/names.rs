@@ -2,7 +2,7 @@
 
 use crate::secret::{CLIENT_SECRET_PREFIX, PAT_PREFIX};
 use portico_core::error::{Error, Result};
-use portico_core::name;
+use portico_core::{name, near};
 
 /// Names are for people and for tables on a terminal.
 const LONGEST_NAME: usize = 100;
@@ -56,10 +56,11 @@ pub(crate) fn shown(asked: &str) -> String {
     }
 }
 
-/// "Did you mean …", or how to find out.
-pub(crate) fn hint(near: &[&str], listing: &str) -> String {
-    match near {
+/// Returns the error that `which` names no `what`. It suggests similar names in `known`, or the command `listing`.
+pub(crate) fn missing<'a>(what: &str, which: &str, known: impl Iterator<Item = &'a str>, listing: &str) -> Error {
+    let hint = match near::nearest(which, known).as_slice() {
         [] => format!("`{listing}` shows what there is"),
         near => format!("did you mean {}?", near.join(" or ")),
-    }
+    };
+    Error::not_found(format!("there is no {what} {}", shown(which))).hint(hint)
 }

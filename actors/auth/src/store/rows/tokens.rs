@@ -9,12 +9,11 @@ use crate::secret::{Digest, PAT_PREFIX};
 use crate::store::connection::StoreConnection;
 use crate::store::model::authority::Authority;
 use crate::store::model::change::Change;
-use crate::store::rows::names::{check_name, hint, named, shown};
+use crate::store::rows::names::{check_name, missing, named, shown};
 use crate::store::sql::columns::{connections, rights};
 use crate::store::sql::params::ToParams;
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
-use portico_core::near;
 use portico_core::principal::{Rights, Scope};
 
 /// Adds a token for a user, by row and record, which the acting administrator hands over.
@@ -160,8 +159,7 @@ pub(crate) fn choose(connection: &StoreConnection, authority: &Authority, which:
         }
         (None, _) => {
             let known = seen(connection, authority, "t.revoked_at IS NULL", ())?;
-            let near = near::nearest(which, known.iter().map(|token| token.name.as_str()));
-            Err(Error::not_found(format!("there is no token {}", shown(which))).hint(hint(&near, "portico pat list")))
+            Err(missing("token", which, known.iter().map(|token| token.name.as_str()), "portico pat list"))
         }
     }
 }

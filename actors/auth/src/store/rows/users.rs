@@ -7,13 +7,12 @@ use crate::records::{LONGEST_EMAIL, NewUser, User};
 use crate::store::connection::StoreConnection;
 use crate::store::model::authority::Authority;
 use crate::store::model::change::Change;
-use crate::store::rows::names::{hint, shown};
+use crate::store::rows::names::missing;
 use crate::store::sql::columns::{connections, rights};
 use crate::store::sql::failure::broken;
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
 use portico_core::name::{self, key as email_key};
-use portico_core::near;
 
 /// Adds a user. Returns the row's id and the record.
 pub(crate) fn add(connection: &StoreConnection, now: Now, authority: &Authority, new: &NewUser) -> Result<(i64, User)> {
@@ -83,8 +82,7 @@ pub(crate) fn find(connection: &StoreConnection, authority: &Authority, email: &
         return Ok(found);
     }
     let known = seen(connection, authority)?;
-    let near = near::nearest(email, known.iter().map(|user| user.email.as_str()));
-    Err(Error::not_found(format!("there is no user {}", shown(email))).hint(hint(&near, "portico user list")))
+    Err(missing("user", email, known.iter().map(|user| user.email.as_str()), "portico user list"))
 }
 
 /// Refuses what Basic authentication cannot carry (RFC 7617 §2: no colon) or a listing cannot show; whether mail is

@@ -13,11 +13,10 @@ use crate::store::connection::StoreConnection;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
 use crate::store::rows::consents;
-use crate::store::rows::names::{check_name, hint, named, one_named, shown};
+use crate::store::rows::names::{check_name, missing, named, one_named};
 use crate::store::sql::columns::json;
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Kind, Result};
-use portico_core::near;
 
 /// Clients that registered themselves, at most.
 const MOST_DYNAMIC: i64 = 1_000;
@@ -211,8 +210,7 @@ fn find(connection: &StoreConnection, which: &str) -> Result<Client> {
         return Ok(client);
     }
     let known = all(connection)?;
-    let near = near::nearest(which, known.iter().map(|client| client.name.as_str()));
-    Err(Error::not_found(format!("there is no client {}", shown(which))).hint(hint(&near, "portico client list")))
+    Err(missing("client", which, known.iter().map(|client| client.name.as_str()), "portico client list"))
 }
 
 fn count_dynamic(connection: &StoreConnection) -> Result<i64> {

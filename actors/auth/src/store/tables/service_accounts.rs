@@ -10,11 +10,10 @@ use crate::store::connection::StoreConnection;
 use crate::store::model::authority::Authority;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
-use crate::store::rows::names::{check_name, hint, named, one_named, shown};
+use crate::store::rows::names::{check_name, missing, named, one_named};
 use crate::store::sql::columns::{connections, rights};
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
-use portico_core::near;
 use portico_core::principal::Rights;
 
 impl Store {
@@ -232,9 +231,8 @@ fn find(connection: &StoreConnection, authority: &Authority, which: &str) -> Res
     if let Some(found) = one_named("service accounts", known.clone(), which, |account| &account.name)? {
         return Ok(found);
     }
-    let near = near::nearest(which, known.iter().map(|account| account.name.as_str()));
-    Err(Error::not_found(format!("there is no service account {}", shown(which)))
-        .hint(hint(&near, "portico service-account list")))
+    let names = known.iter().map(|account| account.name.as_str());
+    Err(missing("service account", which, names, "portico service-account list"))
 }
 
 /// The column's text for an account's connections and workspaces.
