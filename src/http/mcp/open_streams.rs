@@ -138,6 +138,6 @@ mod tests {
         drop(held);
         assert!(streams.take("ann", 1).is_ok());
         drop(other);
-        assert_eq!(streams.0.holders(), 0, "who has no stream is remembered");
+        assert_eq!(streams.0.taken(), 0, "a stream that ended is counted");
     }
 }

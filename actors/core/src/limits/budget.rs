@@ -2,7 +2,6 @@
 //! counted and touch no shared state.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -11,13 +10,9 @@ pub const FREE: usize = 1024 * 1024;
 
 /// The bytes that larger rows share. Clones share the same budget.
 #[derive(Clone, Debug)]
-pub struct Budget(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
+pub struct Budget {
     most: usize,
     left: Arc<Semaphore>,
-    peak: AtomicUsize,
 }
 
 /// Reserved bytes, returned to the budget on drop.
@@ -39,34 +34,25 @@ impl Budget {
     /// Makes a budget of `most` bytes.
     pub fn new(most: usize) -> Self {
         let most = most.min(Semaphore::MAX_PERMITS);
-        Self(Arc::new(Shared { most, left: Arc::new(Semaphore::new(most)), peak: AtomicUsize::new(0) }))
+        Self { most, left: Arc::new(Semaphore::new(most)) }
     }
 
     /// Returns the size of the budget. A larger row can never be read.
     pub fn most(&self) -> usize {
-        self.0.most
+        self.most
     }
 
     /// Returns the number of bytes reserved now.
     pub fn lent(&self) -> usize {
-        self.0.most - self.0.left.available_permits()
-    }
-
-    /// Returns the largest number of bytes that were reserved at one time.
-    pub fn peak(&self) -> usize {
-        self.0.peak.load(Ordering::Relaxed)
+        self.most - self.left.available_permits()
     }
 
     /// Reserves `octets` bytes. Waits, in order of arrival, until they are available.
     pub fn reserve(&self, octets: usize) -> impl Future<Output = MemoryReservation> + Send + use<> {
-        let budget = self.clone();
-        async move {
-            let wanted = u32::try_from(octets.min(budget.most())).unwrap_or(u32::MAX);
-            // The semaphore is never closed.
-            let octets = Arc::clone(&budget.0.left).acquire_many_owned(wanted).await.ok();
-            budget.0.peak.fetch_max(budget.lent(), Ordering::Relaxed);
-            MemoryReservation { _octets: octets }
-        }
+        let wanted = u32::try_from(octets.min(self.most)).unwrap_or(u32::MAX);
+        let reserved = Arc::clone(&self.left).acquire_many_owned(wanted);
+        // The semaphore is never closed.
+        async move { MemoryReservation { _octets: reserved.await.ok() } }
     }
 }
 
@@ -86,11 +72,13 @@ mod tests {
         assert!((&mut small).now_or_never().is_none(), "there is room, and it is not its turn");
         drop(first);
         let large = large.await;
-        assert_eq!((budget.lent(), budget.peak()), (10, 10));
+        assert_eq!(budget.lent(), 10);
         drop(large);
         drop(small.await);
-        drop(Box::pin(budget.reserve(20)).await);
-        assert_eq!((budget.lent(), budget.peak()), (0, 10));
+        let all = budget.reserve(20).await;
+        assert_eq!(budget.lent(), 10);
+        drop(all);
+        assert_eq!(budget.lent(), 0);
     }
 
     #[tokio::test]
