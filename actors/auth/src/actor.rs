@@ -27,7 +27,8 @@ use portico_core::heartbeat::Heartbeat;
 /// The interval at which the store is checked: known callers do not trigger a check.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Tokens that were revoked here, each until it would expire anyway: what is read from the store may be older.
+/// Tokens that were revoked here, each with the time at which it would expire anyway. A snapshot of the store may be
+/// older than the revocation.
 pub(super) type Revoked = HashMap<Uuid, Timestamp>;
 
 /// Authenticates credentials and issues access tokens, on a thread of its own: it may read the store without

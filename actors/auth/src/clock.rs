@@ -106,7 +106,7 @@ impl Now {
     }
 }
 
-/// A moment by two clocks: by the machine's, which may be set, and by one that never goes back, but may stand still while
+/// A moment by two clocks. The machine's clock may be set; the steady clock never goes back, but may stand still while
 /// the machine sleeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {

@@ -73,9 +73,9 @@ pub struct PersonalAccessToken {
     pub revoked_at: Option<Timestamp>,
     /// When it was last used, to the minute or so; absent means never.
     pub last_used_at: Option<Timestamp>,
-    /// The token that began the session in which it was made: it ends with that one.
+    /// The token that began the session in which this token was made. Both end together.
     pub parent: Option<Uuid>,
-    /// Whether its origin is known; older versions did not record it.
+    /// Whether `parent` was recorded; older versions did not record it.
     pub parent_known: bool,
 }
 
@@ -137,10 +137,10 @@ pub struct ServiceAccount {
     pub rotated_at: Option<Timestamp>,
     /// Since when it is refused, if it is.
     pub disabled_at: Option<Timestamp>,
-    /// The rights of its secret: limited to those of the administrators who have seen it.
+    /// The rights of the secret: at most those of each administrator who has seen it.
     #[serde(serialize_with = "with_connections")]
     pub secret_opens: Rights,
-    /// The token that began the session in which its secret was made: it ends with that one.
+    /// The token that began the session in which the secret was made. The secret ends with the token.
     pub secret_parent: Option<Uuid>,
     /// When its secret ends, or has ended, with that token; absent means not by itself.
     pub secret_ends_at: Option<Timestamp>,

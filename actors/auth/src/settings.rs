@@ -35,7 +35,7 @@ pub struct AuthSettings {
     pub token_lifetime: Duration,
     /// The key that encrypts private keys in the store, if there is one.
     pub store_key: Option<StoreKey>,
-    /// All configured connections: the token of a user who reaches all of them names them.
+    /// All configured connections: the token of a user who reaches all connections lists them.
     pub connections: Arc<[Uuid]>,
     /// Limits of rates.
     pub limits: AuthLimits,

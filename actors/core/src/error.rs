@@ -110,8 +110,8 @@ pub struct Site {
     pub relation: Option<(String, String)>,
 }
 
-/// What the source refused a statement for, if its catalogue tells how to correct it: mostly a name that it did not find
-/// or found ambiguous.
+/// The reason for which the source refused a statement, if its catalogue can tell the remedy: mostly a name that is
+/// missing or ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// A column, and the table or alias that qualifies it in the statement, if any.

@@ -1,7 +1,7 @@
 //! The SQL dialects, as values that say what each of them supports. Code asks for a feature, never for the
 //! dialect's name.
 
-/// Whose SQL it is. A driver whose SQL is neither of these has a value of its own.
+/// What one dialect of SQL supports. A driver with another dialect has a value of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each true or not")]
 pub struct Dialect {

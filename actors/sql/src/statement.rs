@@ -42,8 +42,8 @@ pub struct Statement {
     /// The names of the placeholders, without `@`: the first is `$1`, and so on. A name that
     /// occurs twice has one number.
     pub placeholders: Vec<String>,
-    /// The relations and routines that it names, each once. If it could not be parsed, these are all its names,
-    /// also those of columns.
+    /// The relations and routines that the statement names, each once. If the statement could not be parsed, all its
+    /// names, also those of columns.
     pub names: Vec<Named>,
     /// The edits that turn the caller's text into `text`, in order.
     pub(crate) edits: Vec<Edit>,
@@ -110,7 +110,7 @@ pub(crate) struct Read {
     pub(crate) alone: Option<Range<usize>>,
 }
 
-/// Reads `text`, where `naming` says which connection it is for, with values that are `given`.
+/// Reads `text`. `naming` tells the connection that runs it; `given` has the names of the caller's values.
 pub(crate) fn read(text: &str, dialect: Dialect, naming: Option<Naming<'_>>, given: &ParameterNames) -> Result<Read> {
     guard::check_text(text)?;
     let tokens = lexer::tokens_with(text, dialect, given);
@@ -241,7 +241,7 @@ pub(super) fn verb(text: &str, tokens: &[Token]) -> String {
 pub(super) struct Reading {
     effects: Effects,
     pub(super) references: Vec<NameReference>,
-    /// Whether they come from the parser, which then understood all of it, not from a scan.
+    /// Whether the parser understood the whole statement and found the names. Otherwise a scan found them.
     pub(super) sure: bool,
     pub(super) class: Class,
     pub(super) returns_rows: bool,
@@ -284,7 +284,7 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
 pub struct Addressed {
     /// As [`catalogs`] returns them.
     pub catalogs: Vec<String>,
-    /// Whether a relation beside these does not say its connection, which is the default one then.
+    /// Whether another relation names no connection: it belongs to the default one.
     pub by_default: bool,
 }
 

@@ -23,17 +23,17 @@ pub const MOST_SESSIONS: i64 = 50;
 /// Begins the secret of every visit without a session.
 const VISIT_PREFIX: &str = "ptc_vi_";
 
-/// A session in force. One that began with a personal access token is never more than that token,
-/// and ends with it.
+/// A session in force. If it began with a personal access token, it never has more rights than that token, and ends
+/// with it.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// The user's address.
     pub email: String,
-    /// Its rights: the user's, limited by those of the token that it began with.
+    /// The rights of the user, limited by those of the token that began the session.
     pub rights: Rights,
     /// Whether it has all rights of the user. Only such a session manages tokens.
     pub whole: bool,
-    /// The name of the token that it began with; `None` for a password.
+    /// The name of the token that began the session; `None` for a password.
     pub token: Option<String>,
     /// When that token ends, if it does.
     pub ends: Option<Timestamp>,
@@ -44,7 +44,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// The id of the token that it began with, as records of the audit trail have it.
+    /// The id of the token that began the session, as records of the audit trail have it.
     pub fn credential(&self) -> Option<String> {
         self.token_id.map(|id| id.to_string())
     }

@@ -60,8 +60,8 @@ impl AuthActor {
     }
 }
 
-/// The account was made or disabled while the clock was ahead: a token of now would count as one that has ended, and one
-/// of then is not valid yet.
+/// Returns the error for an account that was made or disabled while the clock was ahead: a token issued at `now` would
+/// count as ended, and a token issued at `since` is not valid yet.
 fn begins_later(since: Timestamp, now: Timestamp) -> GrantError {
     let told = format!(
         "the account behind this grant begins at {since}, and the service's clock says {now}: the clock is wrong, or was \

@@ -115,7 +115,7 @@ impl TrustedIssuer {
 /// A trusted issuer with the keys that are known of it now.
 pub(crate) struct Issuer {
     settings: TrustedIssuer,
-    /// As they stand in the set: several may have one `kid`, or none, which is the empty one.
+    /// The keys in the order of the set. Several may have the same `kid`; a missing `kid` is kept as the empty one.
     keys: Vec<VerifyingKey>,
     fetched_at: Option<Moment>,
     /// When the last attempt to fetch them ended.

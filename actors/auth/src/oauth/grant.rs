@@ -99,7 +99,7 @@ pub struct TokenSpec {
     /// The resource that it is for (RFC 8707 §2): this service or an endpoint of it. An MCP
     /// endpoint's address narrows the token to that connection.
     pub resource: Option<String>,
-    /// The grant that the token is a part of, if any: it ends with it.
+    /// The grant that the token belongs to, if any. The token ends with its grant.
     pub grant: Option<Uuid>,
 }
 

@@ -52,8 +52,7 @@ impl AuthActor {
         self.failures.of_client(proof.from, Some(&proof.client_id), refusal)
     }
 
-    /// Returns the answer for a token without effect: there is none. An unknown token is counted as a failed
-    /// attempt.
+    /// Returns the answer for a token that is not valid. An unknown token is counted as a failed attempt.
     fn opens_nothing<T>(&self, refusal: Refusal, from: Option<IpAddr>) -> GrantAnswer<Option<T>> {
         let unknown = GrantError::new(UNKNOWN_TOKEN, "there is no such token");
         if refusal.may_be_behind() {

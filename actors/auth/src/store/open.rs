@@ -38,8 +38,7 @@ pub struct Store {
 pub(crate) struct Revision {
     /// How many changes there were.
     number: i64,
-    /// The transaction of the last one, where that is known: a backup that was restored begins to
-    /// count anew.
+    /// The transaction of the last change, if the database tells it: after a backup is restored, `number` counts anew.
     transaction: i64,
 }
 
@@ -194,8 +193,8 @@ impl Store {
     /// Does `work`, with its changes recorded as asked for in `audit_context`.
     ///
     /// # Errors
-    /// The outer one is of the store and of `work`; the inner one says that a change could not be recorded, and was
-    /// not made.
+    /// The outer error is the store's or that of `work`. The inner error says that a change could not be recorded, and
+    /// was not made.
     pub(crate) fn recorded<T>(
         &mut self,
         recording: &Recording,

@@ -11,7 +11,7 @@ use crate::verify::snapshot::Snapshot;
 use portico_core::mutex::lock;
 use portico_core::principal::{Principal, Validity};
 
-/// Access tokens that are kept at least before it is looked which of them are in use.
+/// The number of access tokens up to which none is dropped. Beyond it those that are not in use are dropped.
 const ROOM: usize = 10_000;
 
 /// Principals authenticated with access tokens, as long as something runs under them.

@@ -121,8 +121,8 @@ fn object(part: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// A value in which no object has two members of one name: which of them counts, each reader decides for
-/// itself (RFC 8259 §4).
+/// A value in which no object has two members with the same name: readers differ in which of the two they take (RFC
+/// 8259 §4).
 struct Unique(Value);
 
 impl<'de> Deserialize<'de> for Unique {

@@ -91,7 +91,7 @@ impl Resource {
         }
     }
 
-    /// Returns true if `rights` include what it names, if that is a single one.
+    /// Returns true if `rights` include the connection or workspace of this resource, or if it has none.
     pub(crate) fn is_open_to(&self, rights: &Rights) -> bool {
         match self {
             Self::Connection(id) => rights.covers(*id),

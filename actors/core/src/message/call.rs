@@ -39,9 +39,9 @@ impl actix::Message for Call {
 /// Why a call has no reply.
 #[derive(Debug)]
 pub enum Unserved {
-    /// It has failed.
+    /// The call has failed.
     Failed(Error),
-    /// It has not begun: the connection's settings changed while it waited. Its new actor takes it.
+    /// The call has not begun: the connection's settings changed while it waited. The new actor takes it.
     Moved(Box<Call>),
 }
 
@@ -303,7 +303,7 @@ pub struct Sql {
     pub one_result: bool,
     /// Whether the result's columns come without the names of the tables they originate from.
     pub rows_alone: bool,
-    /// The workspace that the names belong to; without one they are the connection's own.
+    /// The workspace that the names belong to; `None` if they are the connection's own names.
     pub within: Option<WorkspaceContext>,
     /// Names of the offered tools that run statements or procedures: a hint may recommend only these.
     pub tools: Vec<&'static str>,

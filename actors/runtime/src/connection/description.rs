@@ -15,6 +15,6 @@ pub(crate) struct Description {
     pub(crate) connection: ConnectionSpec,
     /// The names of this and all other connections: adding or removing one affects no actor.
     pub(crate) names: Names,
-    /// Calls that run and calls that wait. It outlives an actor: so do the results of its calls.
+    /// Calls that run and calls that wait. The queue outlives the actor, because results of calls do.
     pub(crate) queue: Arc<Queue>,
 }

@@ -253,7 +253,7 @@ impl Handler<Probe> for ConnectionMonitor {
     }
 }
 
-/// Another monitor takes this one's place: the calls that were admitted here run to their end, and then it ends.
+/// Tells a monitor that another one replaces it. It ends when the calls that it admitted have ended.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Retire;

@@ -141,7 +141,7 @@ impl Queue {
         }
     }
 
-    /// Lets nobody in any more, also none of those that wait. What runs goes on.
+    /// Refuses every further call, and every waiting one. Running calls go on.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;

@@ -87,7 +87,7 @@ pub(crate) fn requote(text: &str, words: &[Token], edits: &mut Vec<Edit>) {
     }
 }
 
-/// Just behind the `]` that ends a name; with `doubles`, a doubled one belongs to it.
+/// Returns the place behind the `]` that ends a name. With `doubles`, `]]` stands for a `]` within the name.
 fn closing(text: &str, start: usize, doubles: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = start + 1;

@@ -45,8 +45,8 @@ pub(crate) fn admit_tokens(text: &str, tokens: &[Token]) -> Result<()> {
     admit_signs(text, tokens)
 }
 
-/// Refuses runs of signs that PostgreSQL reads anew at each operator and each comment in them: it looks at no timeout and
-/// no request to cancel meanwhile (the rules `operator` and `xcstart` of its `scan.l`).
+/// Refuses long runs of operator characters. PostgreSQL reads the rest of a run again at each operator and each comment
+/// in it (rules `operator` and `xcstart` of its `scan.l`), and checks neither timeouts nor cancel requests meanwhile.
 fn admit_signs(text: &str, tokens: &[Token]) -> Result<()> {
     let mut steps = 0;
     let mut read = |start: usize| {
@@ -100,7 +100,7 @@ pub(crate) fn parses(text: &str, tokens: &[Token]) -> Result<bool> {
     Ok(nesting.tokens <= PARSED_TOKENS && nesting.longest <= PARSED_CHAIN)
 }
 
-/// The failure of a statement that no connection gets as it is, and that is too long to be parsed.
+/// Returns the error for a statement over several connections that is too long to be parsed.
 pub(crate) fn too_long() -> Error {
     too_large(format!(
         "query: a statement over several connections has at most {PARSED_TOKENS} words and signs, \

@@ -15,8 +15,8 @@ use portico_core::error::{Error, Result};
 const OPERATORS: &[&str] =
     &["!@", "&@", "<@", "?<@", "?@", "@-@", "@@", "@@@", "^<@", "^@", "|@", "~@", "@~@", "&&@", "#@"];
 
-/// Those of them that are another binary operator without their `@`. If a value is given under the name that
-/// follows, the other operator is meant.
+/// The operators of [`OPERATORS`] that are also binary operators without their last `@`. If a value is given under the
+/// name behind the `@`, the shorter operator and a placeholder are meant.
 const AMBIGUOUS: &[&str] = &["&@", "<@", "?@", "@@@", "^@", "|@", "~@", "&&@", "#@"];
 
 /// Names of the values that are given with a statement, without `@`.

@@ -133,7 +133,7 @@ const READING_PRAGMAS: &[&str] = &[
     "schema_version",
     "user_version",
 ];
-/// Pragmas whose argument is not a new value, but the object that they report on.
+/// Pragmas whose argument names the object to report on. For other pragmas it is a new value.
 const ASKING_PRAGMAS: &[&str] = &[
     "foreign_key_check",
     "foreign_key_list",
@@ -173,7 +173,7 @@ fn skip_parentheses(words: &[Token]) -> &[Token] {
     words.get(start..).unwrap_or_default()
 }
 
-/// EXPLAIN has the class of what it explains, also where it only plans it.
+/// Returns the class of an EXPLAIN: the class of the explained statement, even if that is only planned.
 fn explain(text: &str, words: &[Token], effects: Effects, dialect: Dialect) -> Class {
     let mut rest = words.get(1..).unwrap_or_default();
     let is = |token: &Token, words: &[&str]| token.is_any(text, words);

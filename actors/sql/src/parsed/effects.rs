@@ -32,8 +32,8 @@ pub(crate) const fn changing_verb(updates: bool, deletes: bool) -> Option<&'stat
     }
 }
 
-/// Returns the first UPDATE or DELETE, wherever it stands, that no WHERE follows within its parentheses: one in front
-/// of RETURNING, which names nothing.
+/// Returns the first UPDATE or DELETE without a WHERE, at any depth. Its WHERE stands within the same parentheses and
+/// before RETURNING.
 fn unconditional(text: &str, words: &[Token]) -> Option<&'static str> {
     // For each level of parentheses the verb that has no WHERE yet, and whether none can follow any more.
     let mut levels = vec![(None, false)];

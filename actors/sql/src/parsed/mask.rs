@@ -56,8 +56,8 @@ fn name(masked: &mut String, original: &str) {
     }
 }
 
-/// Masks a word, so that it cannot be one of the letters that PostgreSQL puts in front of a quote, and so that a
-/// `$` at its end cannot open a literal.
+/// Masks a word. A single letter becomes `a`: another one could be the prefix of a literal, as in `E'…'`. A `$` at the
+/// end becomes a space: it could open a literal.
 fn word(masked: &mut String, original: &str) {
     let kept = original.trim_end_matches('$');
     masked.push_str(if kept.len() == 1 { "a" } else { kept });

@@ -376,7 +376,7 @@ const RELATION_FOLLOWS: &[&str] = &[
     "UPDATE",
     "VIEW",
 ];
-/// Besides those, the word after which SQLite accepts a string as a relation's name. It may also be a plain string.
+/// Another word after which SQLite accepts a string as a relation's name. A plain string may also follow this word.
 const STRING_FOLLOWS: &[&str] = &["ON"];
 /// Words in front of a relation that a list in parentheses may follow.
 const LIST_FOLLOWS: &[&str] = &[

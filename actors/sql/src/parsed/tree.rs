@@ -62,8 +62,8 @@ pub(crate) fn read(masked: &str, words: &[Token], start: usize) -> Option<Facts>
     Some(facts)
 }
 
-/// Returns true if each word that the parser reads lies within one of ours, and it takes none of ours for a
-/// comment.
+/// Returns true if the parser's lexer splits the text as ours does: each of its words lies within one of ours, and none
+/// of our words is a comment to it.
 fn agrees(masked: &str, words: &[Token], start: usize) -> bool {
     let mut own = words.iter().peekable();
     let mut end = start;
@@ -99,7 +99,7 @@ fn changes_every_row(node: &SyntaxNode) -> Option<&'static str> {
     (!node.children().any(chooses)).then_some(verb)
 }
 
-/// The name that this node holds as a whole, if it holds one.
+/// Returns the whole name that the node is, if it is one: of an object, a column, a type or a call.
 fn reference(node: &SyntaxNode, words: &[Token], start: usize) -> Option<NameReference> {
     let parent = node.parent()?.kind();
     let role = match node.kind() {

@@ -69,8 +69,8 @@ pub fn parameter_positions(text: &str) -> Vec<(usize, usize)> {
     parameters(text).filter_map(|(token, index)| Some((position(token), index?))).collect()
 }
 
-/// For each place of a parameter in `text` the first place of the same one that looks like it: with the same tokens near
-/// it, so many in front or so many behind.
+/// Returns, for each place of a parameter in `text`, the first similar place of the same parameter: the `in_front`
+/// tokens before both places, or the `behind` tokens after them, are the same.
 pub fn alike_parameters(text: &str, in_front: usize, behind: usize) -> Vec<usize> {
     let words = words(&tokens_at_source(text, Dialect::POSTGRESQL));
     let parameters = words.iter().enumerate().filter(|(_, token)| token.kind == Kind::Parameter);

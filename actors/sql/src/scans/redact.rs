@@ -106,9 +106,9 @@ static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(marks).ok()
 });
 
-/// `text` with `***` in the place of each literal that `redact` leaves out, in whichever of `dialects` it is one: of
-/// several it is not known here which one a statement is run in. Of a text that cannot be read to its end, because a
-/// quote or a comment in it is never closed, every literal is left out.
+/// Returns `text` with `***` in the place of each literal that `redact` leaves out. A literal is left out if it is a
+/// literal in any of `dialects`: the caller may not know which one runs the statement. If a quote or a comment in the
+/// text is never closed, every literal is left out.
 pub fn redacted<'t>(text: &'t str, dialects: &[Dialect], redact: Redact) -> Cow<'t, str> {
     // Most have no secret, and need not be read, or not twice.
     let is_plain = redact == Redact::Secrets && text.is_ascii() && !has_mark(text);
@@ -237,7 +237,7 @@ impl<'a> Reading<'a> {
         let keeps_keys = dialect.pragmas && is(0, &["PRAGMA", "ATTACH"]);
         let is_key = |token: &Token| KEYS.contains(&&*lowercase(identifier(token.text(text))));
         let secret = || statement.iter().any(|token| is_secret_name(*token, text) || (keeps_keys && is_key(token)));
-        // The list of columns says which of the values is one, far away from it.
+        // A secret column stands in the list of columns, far away from its value.
         let writes = names(&["INSERT", "REPLACE", "MERGE", "COPY", "VALUES"]) && secret();
         let is_pragma = keeps_keys && is(0, &["PRAGMA"]) && secret();
         let sets = is(0, &["SET", "ATTACH"]) && secret();
@@ -312,7 +312,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Whether a name says that a secret belongs to it. One with escapes in it is not read, and counts.
+/// Returns true if the token is a name of a secret, such as `password`. A name with escapes always counts as one.
 fn is_secret_name(token: Token, text: &str) -> bool {
     if !token.is_name() {
         return false;

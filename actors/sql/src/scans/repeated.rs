@@ -172,7 +172,7 @@ fn expressions(items: &[Item], text: &str) -> Vec<Range<usize>> {
             () if is(head, &["DISTINCT"]) && is(head + 1, &["ON"]) && of(head + 2, Kind::Open) => head + 3,
             () => continue,
         };
-        // For each parenthesis that is open where the expression begins, and whether it has a list in it.
+        // For each open parenthesis: where its expression begins, and whether the parenthesis contains a list.
         let mut open = vec![(begins, true)];
         let mut at = begins;
         while let (Some(item), Some((start, is_list))) = (items.get(at), open.last_mut()) {

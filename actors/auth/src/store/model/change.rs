@@ -47,7 +47,7 @@ impl Change {
         "reload",
     ];
 
-    /// Of something that was `before` and is `after`; one is absent where it was made or removed.
+    /// Makes the record of a change. `before` is absent for a new object, `after` for a removed one.
     pub(crate) fn new<T: Serialize>(action: &'static str, before: Option<&T>, after: Option<&T>) -> Self {
         debug_assert!(Self::ACTIONS.contains(&action), "list the action {action:?} among them all");
         let value = |of: Option<&T>| of.and_then(|of| serde_json::to_value(of).ok());

@@ -71,7 +71,7 @@ pub(crate) fn add(
     Ok((token, [change]))
 }
 
-/// Whether neither the token nor one that it was made out of is revoked, expired, or a disabled user's.
+/// Returns true if the token and all its ancestors are in force: none is revoked, expired, or a disabled user's.
 pub(crate) fn stands(connection: &StoreConnection, token: Uuid, now: Now) -> Result<bool> {
     let sql = "WITH RECURSIVE line (id) AS (
                    SELECT id FROM personal_access_tokens WHERE id = :token

@@ -18,7 +18,7 @@ macro_rules! migrations {
             (4, include_str!(concat!("../migrations/", $kind, "/0004_audit.sql"))),
             (5, include_str!(concat!("../migrations/", $kind, "/0005_stamps.sql"))),
             (6, include_str!(concat!("../migrations/", $kind, "/0006_parents.sql"))),
-            ($crate::store::sql::duplicate_emails::VERSION, "-- Addresses get the keys that `namesakes` gives them."),
+            ($crate::store::sql::duplicate_emails::VERSION, "-- `duplicate_emails` gives addresses their keys."),
             (8, include_str!(concat!("../migrations/", $kind, "/0008_secrets.sql"))),
         ]
     };

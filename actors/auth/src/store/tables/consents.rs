@@ -63,7 +63,7 @@ impl Store {
         Ok(grants)
     }
 
-    /// Ends one grant of the session's person; one that is not theirs is left alone.
+    /// Ends a grant of the session's person. Another person's grant is left alone.
     pub(crate) fn revoke_own_consent(&mut self, session: &Digest, grant: Uuid) -> Result<()> {
         self.change(|connection, now| {
             let session = sessions::require(connection, session, now)?;

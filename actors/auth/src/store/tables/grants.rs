@@ -258,7 +258,7 @@ fn kept(connection: &StoreConnection, token: &SecretString) -> Result<Option<Sto
 /// Stores `next` in place of its predecessor.
 fn keep_refresh(connection: &StoreConnection, grant: Uuid, next: &NextRefresh, now: Now) -> Result<()> {
     let grant = grant.to_string();
-    // One of an older program belongs to no line: that it was used has to be kept.
+    // A refresh token of an older program belongs to no line: its use has to be kept.
     let spend = "UPDATE refresh_tokens SET used_at = :now WHERE grant_id = :grant AND used_at IS NULL
                  AND EXISTS (SELECT 1 FROM grants WHERE id = :grant AND line IS NULL)";
     connection.execute(spend, named_params! { ":now": now.time(), ":grant": grant })?;
@@ -271,8 +271,8 @@ fn keep_refresh(connection: &StoreConnection, grant: Uuid, next: &NextRefresh, n
     connection.execute("UPDATE grants SET used_at = :now, line = :line WHERE id = :grant", used).map(drop)
 }
 
-/// Authenticates the client. One without a secret is identified by its code and verifier alone; so is one whose id
-/// is an address, which is compared with the grant's.
+/// Authenticates the client. A client without a secret, or whose id is an address, is identified by its code and
+/// verifier alone; the address is compared with the grant's.
 fn authenticate(
     connection: &StoreConnection,
     client: &ClientCredential,

@@ -116,8 +116,8 @@ fn in_use(connection: &StoreConnection) -> Result<Option<Key>> {
     connection.query_opt(&format!("{SELECT} WHERE retired_at IS NULL"), (), record)
 }
 
-/// Encrypts the private part that is stored as it is, and checks that an encrypted one opens. Whether there was
-/// something to encrypt.
+/// Encrypts the private key if it is stored as it is, and checks that an encrypted one can be decrypted. Returns true
+/// if the key was encrypted now.
 fn seal_in_place(connection: &StoreConnection, key: Option<&StoreKey>) -> Result<bool> {
     let sql = "SELECT kid, private_key, sealed FROM signing_keys WHERE retired_at IS NULL";
     let read = |row: &Row<'_>| Ok((row.get(0)?, Zeroizing::new(row.get(1)?), row.get(2)?));

@@ -27,7 +27,7 @@ impl Store {
             if connection.count("revoked_tokens WHERE jti = ?1", [&jti])? > 0 {
                 return Ok(((), None));
             }
-            // By a clock that is behind, what they revoke may still be in force.
+            // `ended` leaves room for a clock that is behind: there a token may still be valid.
             let ended = named_params! { ":ended": now.ended() };
             connection.execute("DELETE FROM revoked_tokens WHERE expires_at <= :ended", ended)?;
             let own = connection.count("revoked_tokens WHERE client_id = ?1", [client_id])?;

@@ -193,7 +193,7 @@ fn record(row: &Row<'_>) -> Result<ServiceAccount> {
     let (created_at, rotated_at): (Timestamp, Option<Timestamp>) = (row.get("created_at")?, row.get("rotated_at")?);
     let ends: [Option<Timestamp>; 2] = [row.get("revoked_at")?, row.get("expires_at")?];
     let is_gone: bool = row.get("is_gone")?;
-    // That of a token which is gone has ended, whenever that was.
+    // A secret whose parent token was deleted has ended. The time of the deletion is not known.
     let gone = secret_parent.filter(|_| is_gone).map(|_| rotated_at.unwrap_or(created_at));
     Ok(ServiceAccount {
         client_id: row.get("client_id")?,

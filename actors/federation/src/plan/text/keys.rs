@@ -70,7 +70,7 @@ impl VisitorMut for Queries<'_> {
     }
 }
 
-/// Whether it leaves at least one row.
+/// Returns true if the limit leaves at least one row.
 fn is_of_rows(limit: &LimitClause) -> bool {
     let LimitClause::LimitOffset { limit: Some(Expr::Value(rows)), offset: None, limit_by } = limit else {
         return false;

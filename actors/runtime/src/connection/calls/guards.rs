@@ -63,7 +63,7 @@ impl Runner {
             Err(error)
                 if !matches!(error.kind, Kind::Internal | Kind::TimedOut)
                     && error.get_sqlstate().is_none_or(|it| it.starts_with("42"))
-                    // An EXPLAIN that is not understood may run what it explains.
+                    // An EXPLAIN whose options are not understood may run its statement.
                     && !(prepared.statement.verb == "EXPLAIN" && error.get_sqlstate() == Some("42601")) =>
             {
                 Ok(())
@@ -78,7 +78,7 @@ impl Runner {
         }
     }
 
-    /// Returns true for an EXPLAIN that does not run what it explains.
+    /// Returns true for an EXPLAIN that does not run its statement.
     fn only_plans(&self, statement: &Statement) -> bool {
         let driver = self.description.connection.driver;
         let plans = || driver.explain.is_some_and(|explain| (explain.query)(&statement.text).is_none());
@@ -182,7 +182,7 @@ impl Runner {
     }
 }
 
-/// Returns true for what reads and returns rows, also where it locks them or changes others beside.
+/// Returns true for a statement that returns rows, also if it locks or changes rows.
 fn is_query(statement: &Statement) -> bool {
     matches!(statement.class, Class::Select | Class::Insert | Class::Update) && !statement.counts
 }

@@ -40,8 +40,8 @@ struct Shared {
     held: Mutex<Held>,
     patience: Duration,
     validity: Validity,
-    /// Since when there is more for a reader that found nothing last time. It may have passed on what it was given
-    /// to a consumer that stopped, and then it does not come again.
+    /// Since when more rows are ready for a reader that found none last time. The reader may never come again: the
+    /// consumer of its rows may have stopped.
     ready: Mutex<Option<Instant>>,
     /// The reader to wake.
     reader: Mutex<Option<Waker>>,

@@ -262,8 +262,8 @@ impl Runner {
         Ok((Task::Statement(prepared), access))
     }
 
-    /// The statements of a text, once it is clear that it addresses this connection, as the names
-    /// of its `values` make them out; and the tables that stand for names of a workspace.
+    /// Returns the statements of a text, and the tables that replace names of a workspace. The names of `values` tell
+    /// placeholders from operators. The text must address this connection.
     async fn understood(
         &self,
         text: &Sql,

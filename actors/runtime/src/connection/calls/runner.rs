@@ -37,7 +37,7 @@ impl Runner {
         }
     }
 
-    /// Completes when every call that was let in, and every one that waits, has ended.
+    /// Completes when all running and waiting calls have ended.
     pub(crate) fn idle(&self) -> impl Future<Output = ()> + Send + use<> {
         Arc::clone(&self.description.queue).idle()
     }
@@ -71,15 +71,15 @@ impl Runner {
     /// Runs a plan of [`Runner::plan_of`] at the source.
     pub(in crate::connection) async fn execute(&self, plan: Plan) -> Result<Results> {
         let results = self.source.run(plan).await;
-        // All threads share it, so it is written only where that says something new.
+        // All threads share the flag, so it is written only once.
         if results.is_ok() && !self.has_answered() {
             self.answered.store(true, Ordering::Relaxed);
         }
         results
     }
 
-    /// Makes a plan for a call. All that its caller is limited to at the source comes from here: whose it is, what it
-    /// may reach, and how long it may take.
+    /// Makes a plan for a call. It contains all limits of the caller at the source: the identity, what is exposed, and
+    /// the timeout.
     pub(in crate::connection) fn plan_of(
         &self,
         (identity, share): (AssumedIdentity, Option<CallShare>),

@@ -32,7 +32,7 @@ impl Runner {
         }
         let mut access = Access::ReadOnly;
         for statement in &statements {
-            // One transaction: it may write as soon as one of its statements may.
+            // The transaction of all statements may write if one of them may.
             if self.access(AllowedStatements::Any, statement, by, &[])? == Access::ReadWrite {
                 access = Access::ReadWrite;
             }
@@ -68,8 +68,8 @@ impl Runner {
     }
 }
 
-/// Gives each statement the values that it uses. A value that is used by none is an error, and so is a placeholder
-/// without a value, unless there is a `substitute` for it.
+/// Gives each statement the values that it uses. An unused value is an error. A placeholder without a value is an error
+/// if there is no `substitute`.
 fn distributed(
     statements: Vec<Statement>,
     values: &[Argument],

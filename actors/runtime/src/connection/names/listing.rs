@@ -202,7 +202,7 @@ fn described(runner: &Runner, metadata: MetadataKind, narrows: Vec<MetadataFilte
     Ok(Results::new(false, head.chain(rows).chain(stream::iter([Ok(Part::Done { affected: -1 })]))))
 }
 
-/// `results`, which say why they are empty where they are.
+/// Returns `results`. If they are empty, they say why.
 async fn why_empty(
     runner: &Runner,
     metadata: MetadataKind,

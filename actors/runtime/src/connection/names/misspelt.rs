@@ -49,7 +49,8 @@ impl Nearby {
         }))
     }
 
-    /// A name as it is to be written: with its schema, unless it was sought without one and is found so.
+    /// Returns a hint that suggests names similar to `sought`. If `sought` has no schema, names in the default schema
+    /// are written without it.
     fn near_names(&self, sought: &str, known: &[(String, String)]) -> Option<String> {
         let (schema, name) = apart(sought);
         let first = self.default_schema.as_deref();

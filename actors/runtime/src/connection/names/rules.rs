@@ -27,7 +27,7 @@ const CLAUSES: &[&str] = &[
     "VALUES",
     "WHERE",
 ];
-/// Words next to the one that a syntax error is about: it may stand behind the name that is wrong.
+/// How many words next to the reported one are looked at: a syntax error may be reported behind the wrong name.
 const BESIDE: usize = 2;
 
 impl Nearby {
@@ -70,7 +70,7 @@ impl Nearby {
         known.dedup();
         let sought = bare(name);
         let mut names = known.iter().map(|known| bare(known));
-        // One of that name in another schema is nearer than any like it.
+        // The same name in another schema is nearer than a similar name.
         let near =
             if names.clone().any(|name| name == sought) { vec![sought] } else { near::nearest(sought, names.by_ref()) };
         let near = near.iter().flat_map(|near| known.iter().filter(|known| bare(known) == *near));
