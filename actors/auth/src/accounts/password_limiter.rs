@@ -30,11 +30,11 @@ const RETRY: Duration = Duration::from_secs(2);
 /// Limits how many passwords are compared at once. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct PasswordLimiter {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<LimiterState>>,
     patience: Duration,
 }
 
-struct State {
+struct LimiterState {
     attempts: Attempts,
     /// Passwords that are compared at once, at most.
     most: usize,
@@ -83,7 +83,7 @@ impl PasswordLimiter {
     }
 
     fn with(limits: &AuthLimits, failures: Failures, most: usize, patience: Duration) -> Self {
-        let state = State {
+        let state = LimiterState {
             attempts: Attempts::new(limits, failures),
             most,
             running: 0,
@@ -94,7 +94,7 @@ impl PasswordLimiter {
         Self { state: Arc::new(Mutex::new(state)), patience }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LimiterState> {
         lock(&self.state)
     }
 
@@ -150,7 +150,7 @@ impl PasswordLimiter {
     }
 }
 
-impl State {
+impl LimiterState {
     /// Has the attempt wait.
     fn queue(&mut self, attempt: Attempt) -> Result<oneshot::Receiver<PasswordSlot>> {
         self.forget_gone();

@@ -36,7 +36,7 @@ pub(crate) enum Requester {
 /// The current and the waiting callers of the store. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct StoreQueue {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StoreQueueState>>,
     patience: Duration,
 }
 
@@ -47,7 +47,7 @@ impl Default for StoreQueue {
 }
 
 #[derive(Default)]
-struct State {
+struct StoreQueueState {
     taken: bool,
     known: FairQueue<ClientAddress, oneshot::Sender<StoreSlot>>,
     strangers: FairQueue<ClientAddress, oneshot::Sender<StoreSlot>>,
@@ -69,7 +69,7 @@ impl Drop for StoreSlot {
 }
 
 impl StoreQueue {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StoreQueueState> {
         lock(&self.state)
     }
 
@@ -96,7 +96,7 @@ impl StoreQueue {
     }
 }
 
-impl State {
+impl StoreQueueState {
     fn queue(&mut self, requester: Requester) -> Result<oneshot::Receiver<StoreSlot>> {
         for lane in [&mut self.known, &mut self.strangers] {
             drop(lane.take_if(oneshot::Sender::is_closed));

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// The users of a connection. It outlives an actor, and a change of the connection's settings.
-pub(super) struct Usage(Mutex<State>);
+pub(super) struct Usage(Mutex<UsageState>);
 
-struct State {
+struct UsageState {
     /// Calls until their last row, and listeners.
     users: usize,
     /// When it was used last.
@@ -23,7 +23,7 @@ pub struct ConnectionLease(Arc<Usage>);
 impl Default for Usage {
     /// Idle: not used yet.
     fn default() -> Self {
-        Self(Mutex::new(State { users: 0, used: Instant::now(), idle: true }))
+        Self(Mutex::new(UsageState { users: 0, used: Instant::now(), idle: true }))
     }
 }
 
@@ -68,7 +68,7 @@ impl Usage {
         self.lock().idle
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, UsageState> {
         lock(&self.0)
     }
 }

@@ -31,13 +31,13 @@ pub struct Queue {
     /// How many of them one caller may have.
     share: usize,
     most: usize,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Notified when the last call has ended.
     ended: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct QueueState {
     free: usize,
     /// The number of permits of each caller, if any.
     running: HashMap<Arc<str>, usize>,
@@ -116,7 +116,7 @@ impl Queue {
         let permits = permits.max(1);
         let share = share.unwrap_or(permits - 1).clamp(1, permits);
         let (running, turns) = (HashMap::new(), FairQueue::default());
-        let state = State { free: permits, running, turns, held: Duration::ZERO, known: 0, closed: false };
+        let state = QueueState { free: permits, running, turns, held: Duration::ZERO, known: 0, closed: false };
         Arc::new(Self { permits, share, most, state: Mutex::new(state), ended: Notify::new() })
     }
 
@@ -166,7 +166,7 @@ impl Queue {
     }
 
     /// A permit of `caller` is free again.
-    fn release(&self, caller: &str, state: &mut State) {
+    fn release(&self, caller: &str, state: &mut QueueState) {
         state.release(caller, self.share);
         if state.free == self.permits {
             self.ended.notify_waiters();
@@ -215,12 +215,12 @@ impl Queue {
         Ok(Err(Waiting { queue: Arc::clone(self), caller, ticket, verdict, over: false }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         lock(&self.state)
     }
 }
 
-impl State {
+impl QueueState {
     /// How long a call waits with so many turns before its own, as far as that can be foreseen.
     fn wait(&self, ahead: usize, permits: usize) -> Option<Duration> {
         let turns = u32::try_from(ahead + 1).unwrap_or(u32::MAX);

@@ -9,12 +9,12 @@ use crate::dialect::Dialect;
 pub(crate) fn split<'a>(text: &str, tokens: &'a [Token], dialect: Dialect) -> Vec<&'a [Token]> {
     let mut statements = Vec::new();
     let mut start = 0;
-    let mut state = State::default();
+    let mut state = StatementPosition::default();
     for (index, token) in tokens.iter().enumerate() {
         if token.kind == Kind::Semicolon && state.parentheses == 0 && state.body == 0 {
             statements.extend(trimmed(text, tokens.get(start..index).unwrap_or_default(), dialect));
             start = index + 1;
-            state = State::default();
+            state = StatementPosition::default();
         } else {
             state.pass(*token, text, dialect);
         }
@@ -35,7 +35,7 @@ fn trimmed<'a>(text: &str, tokens: &'a [Token], dialect: Dialect) -> Option<&'a 
 
 /// How deep inside a statement we are.
 #[derive(Default)]
-struct State {
+struct StatementPosition {
     head: Head,
     parentheses: usize,
     /// Bodies that wait for their END.
@@ -59,7 +59,7 @@ enum Head {
     Plain,
 }
 
-impl State {
+impl StatementPosition {
     fn pass(&mut self, token: Token, text: &str, dialect: Dialect) {
         let is = |word: &str| token.is_word(text, word);
         match token.kind {

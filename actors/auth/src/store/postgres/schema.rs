@@ -37,7 +37,7 @@ fn bring_up(remote: &PostgresSession) -> Result<()> {
         literal(schema)
     );
     let changed = remote.within_long(&begin, PATIENCE, || {
-        if state(remote)? == State::Missing {
+        if state(remote)? == FoundSchema::Missing {
             remote.batch(&format!("CREATE SCHEMA {}", remote.quoted_schema()))?;
         }
         // Read under the lock: another process may have been faster.
@@ -89,7 +89,7 @@ fn key_addresses(remote: &PostgresSession) -> Result<()> {
 
 /// Brings the schema up to date, if it is not.
 pub(crate) fn migrate(remote: &PostgresSession) -> Result<()> {
-    if state(remote)? == State::Ours && version(remote)? == format::CURRENT && uncounted(remote)?.is_empty() {
+    if state(remote)? == FoundSchema::Ours && version(remote)? == format::CURRENT && uncounted(remote)?.is_empty() {
         return Ok(());
     }
     bring_up(remote)
@@ -106,7 +106,7 @@ pub(crate) fn check(remote: &PostgresSession) -> Result<()> {
 
 /// What was found in the schema's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FoundSchema {
     /// The schema does not exist.
     Missing,
     /// The schema is empty.
@@ -115,16 +115,16 @@ enum State {
     Ours,
 }
 
-fn state(remote: &PostgresSession) -> Result<State> {
+fn state(remote: &PostgresSession) -> Result<FoundSchema> {
     let sql = "SELECT n.oid IS NOT NULL, count(c.oid), count(c.oid) FILTER (WHERE c.relname = 'store_format')
                FROM (SELECT) AS one LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = ?1
                LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid GROUP BY n.oid";
     let schema = vec![(None, Value::Text(remote.schema().to_owned()))];
     let found: Vec<(bool, i64, i64)> = remote.query(sql, schema, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     match found.first() {
-        Some((false, ..)) => Ok(State::Missing),
-        Some((true, 0, _)) => Ok(State::Empty),
-        Some((true, _, 1..)) => Ok(State::Ours),
+        Some((false, ..)) => Ok(FoundSchema::Missing),
+        Some((true, 0, _)) => Ok(FoundSchema::Empty),
+        Some((true, _, 1..)) => Ok(FoundSchema::Ours),
         _ => Err(Error::invalid("the schema of the store holds something else")
             .hint("name another schema, which may not exist yet, as in postgres://…/database?search_path=portico")),
     }
@@ -132,7 +132,7 @@ fn state(remote: &PostgresSession) -> Result<State> {
 
 /// The schema's version; 0 for an empty one.
 fn version(remote: &PostgresSession) -> Result<i64> {
-    if state(remote)? != State::Ours {
+    if state(remote)? != FoundSchema::Ours {
         return Ok(0);
     }
     let found = remote.query("SELECT version FROM store_format", Vec::new(), |row| row.get(0))?;
