@@ -152,7 +152,7 @@ impl Lent {
                 let (directory, by) = (directory.clone(), Arc::clone(&by));
                 let is_reached = reached.covers(entry.id);
                 actix::spawn(async move {
-                    let asked = directory.ask_unchanged(&entry, origin, by, op, limits);
+                    let asked = directory.ask(&entry, origin, by, op, limits);
                     let reply = tokio::select! {
                         reply = asked => reply,
                         // The caller has left: the call is dropped, and so cancelled at its source.

@@ -254,8 +254,7 @@ pub(crate) async fn ask(directory: Directory, id: Uuid) -> Result<Results> {
     ask_entry(&directory, &entry).await
 }
 
-/// A caller who may read everywhere, and asks for the catalogues.
-pub(crate) fn question() -> (Arc<Principal>, Op) {
+pub(crate) async fn ask_entry(directory: &Directory, entry: &ConnectionEntry) -> Result<Results> {
     let by = Arc::new(Principal {
         subject: "test".to_owned(),
         rights: Rights::all(Scope::Read),
@@ -263,11 +262,7 @@ pub(crate) fn question() -> (Arc<Principal>, Op) {
         credential: None,
         validity: Validity::default(),
     });
-    (by, Op::Describe(MetadataKind::Catalogs, MetadataFilter::default()))
-}
-
-pub(crate) async fn ask_entry(directory: &Directory, entry: &ConnectionEntry) -> Result<Results> {
-    let (by, op) = question();
+    let op = Op::Describe(MetadataKind::Catalogs, MetadataFilter::default());
     match directory.ask(entry, RequestId::fresh(), by, op, Limits::default()).await? {
         Reply::Results(results) => Ok(results),
         Reply::Text(text) => panic!("a listing answered with {text:?}"),

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt;
-use portico_actors::call::{Limits, Origin, RequestId};
-use portico_actors::directory::ConnectionSpec;
+use portico_actors::directory::{ConnectionSpec, Start};
 use portico_actors::error::Kind;
 use tokio::task::spawn_local;
 
-use crate::fake::{Fake, House, Mood, ask, connection, question};
+use crate::fake::{Fake, House, Mood, ask, connection};
 use crate::{died, quick, run, until, up};
 
 #[test]
@@ -94,21 +93,39 @@ fn who_found_a_connection_before_it_was_removed_is_told_so() {
 }
 
 #[test]
-fn what_was_planned_for_other_settings_is_not_asked_of_the_new_ones() {
+fn what_was_made_for_other_settings_is_not_asked_of_the_new_ones() {
     run(async {
         let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
         house.event(up).await;
-        let planned_with = house.directory.get(house.ids[0]).unwrap();
-        let ask = async || {
-            let ((by, op), origin) = (question(), Origin::from(RequestId::fresh()));
-            house.directory.ask_unchanged(&planned_with, origin, by, op, Limits::default()).await
-        };
+        let made_for = house.directory.get(house.ids[0]).unwrap();
+        let ask = async || crate::fake::ask_entry(&house.directory, &made_for).await;
         assert!(ask().await.is_ok());
         let fresh = Arc::new(Fake::default());
         house.directory.reload(vec![connection(0, &fresh, 2, 2)], Vec::new(), || ()).await.unwrap();
         let refused = ask().await.unwrap_err();
         assert!(refused.kind == Kind::Unavailable && refused.message.contains("was changed"), "{refused:?}");
         assert!(house.answers(0).await);
+    });
+}
+
+/// An administrator corrects an address while callers wait for the first attempt to connect there.
+#[test]
+fn what_waits_for_a_first_attempt_is_told_that_the_connection_was_changed() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        let slow = Arc::new(Fake::default());
+        slow.held.store(true, Ordering::SeqCst);
+        let lazy = ConnectionSpec { start: Start::Lazy, ..connection(5, &slow, 2, 2) };
+        let id = lazy.id;
+        house.directory.reload(vec![lazy], Vec::new(), || ()).await.unwrap();
+        let waiting = spawn_local(ask(house.directory.clone(), id));
+        until(|| slow.asked.load(Ordering::SeqCst) > 0).await;
+        let fresh = Arc::new(Fake::default());
+        house.directory.reload(vec![connection(5, &fresh, 2, 2)], Vec::new(), || ()).await.unwrap();
+        let refused = waiting.await.unwrap().unwrap_err();
+        assert!(refused.kind == Kind::Unavailable && refused.message.contains("was changed"), "{refused:?}");
+        assert!(ask(house.directory.clone(), id).await.is_ok());
     });
 }
 

@@ -11,7 +11,7 @@ use super::reply::Reply;
 pub use super::request::RequestId;
 use super::trace::TraceParent;
 use crate::caller::principal::Principal;
-use crate::error::{Error, Result, bounded};
+use crate::error::{Result, bounded};
 pub use crate::workspace::WorkspaceContext;
 
 /// One request to one connection, on its way through the mailbox.
@@ -33,22 +33,7 @@ pub struct Call {
 }
 
 impl actix::Message for Call {
-    type Result = Result<Reply, Unserved>;
-}
-
-/// Why a call has no reply.
-#[derive(Debug)]
-pub enum Unserved {
-    /// The call has failed.
-    Failed(Error),
-    /// The call has not begun: the connection's settings changed while it waited. The new actor takes it.
-    Moved(Box<Call>),
-}
-
-impl From<Error> for Unserved {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
+    type Result = Result<Reply>;
 }
 
 /// The severity of a notice, the lowest first.

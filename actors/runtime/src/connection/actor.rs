@@ -14,9 +14,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::calls::runner::Runner;
+use crate::connection::description::Description;
 use crate::connection::monitor::{ConnectionMonitor, PingReason, Probe};
-use crate::connection::state::{ConnectionState, unavailable};
-use portico_core::call::{Call, Unserved};
+use crate::connection::state::{ConnectionState, changed, unavailable};
+use portico_core::call::Call;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::reply::{Reply, Results};
 use portico_sources::{Profile, in_local_set};
@@ -52,21 +53,23 @@ impl LiveConnection {
     ///
     /// # Errors
     /// As the call, and when the connection has ended.
-    pub(crate) async fn call(self: &Arc<Self>, call: Call) -> Result<Reply, Unserved> {
+    pub(crate) async fn call(self: &Arc<Self>, call: Call) -> Result<Reply> {
         if self.ended.is_cancelled() {
-            return Err(self.gone().into());
+            return Err(self.gone());
         }
         let address = self.actor();
         match address.send(call).await {
             Ok(reply) => reply,
             // The call's own future panicked, or the actor has ended.
-            Err(_) if address.connected() => Err(Error::internal("a call ended without an answer").into()),
-            Err(_) => Err(self.gone().into()),
+            Err(_) if address.connected() => Err(Error::internal("a call ended without an answer")),
+            Err(_) => Err(self.gone()),
         }
     }
 
+    /// Returns the error for a call that waits here when the monitor has ended.
     fn gone(&self) -> Error {
-        unavailable(&self.runner.description.connection.name, Instant::now(), None)
+        let Description { connection, queue, .. } = &*self.runner.description;
+        if queue.is_closed() { changed(&connection.name) } else { unavailable(&connection.name, Instant::now(), None) }
     }
 
     /// How often the source was read.
@@ -100,7 +103,7 @@ impl LiveConnection {
         // The first attempt is bounded by the connect timeout, so this wait is too.
         let mut state = self.state.clone();
         let attempted = state.wait_for(|state| !matches!(state, ConnectionState::Connecting)).await;
-        match &*attempted.map_err(|_| Error::internal("the connection's monitor ended"))? {
+        match &*attempted.map_err(|_| self.gone())? {
             ConnectionState::Up(profile) => Ok(Arc::clone(profile)),
             ConnectionState::Down { until, why } => {
                 Err(unavailable(&self.runner.description.connection.name, *until, Some(why)))
@@ -109,7 +112,7 @@ impl LiveConnection {
         }
     }
 
-    async fn run(&self, call: Call) -> Result<Reply, Unserved> {
+    async fn run(&self, call: Call) -> Result<Reply> {
         let profile = self.profile().await?;
         match self.runner.run(call, &profile).await {
             Ok(Reply::Results(results)) => {
@@ -127,9 +130,9 @@ impl LiveConnection {
                     results
                 }))
             }
-            Err(Unserved::Failed(error)) if may_be_away(&error) => {
+            Err(error) if may_be_away(&error) => {
                 self.monitor.do_send(Probe(PingReason::Own));
-                Err(error.into())
+                Err(error)
             }
             reply => reply,
         }
@@ -166,7 +169,7 @@ impl Drop for ConnectionActor {
 }
 
 impl Handler<Call> for ConnectionActor {
-    type Result = ResponseFuture<Result<Reply, Unserved>>;
+    type Result = ResponseFuture<Result<Reply>>;
 
     fn handle(&mut self, call: Call, _: &mut Self::Context) -> Self::Result {
         let connection = Arc::clone(&self.connection);

@@ -19,4 +19,4 @@ pub(crate) use description::{Description, Names};
 pub(crate) use monitor::{Close, ConnectionMonitor, ExitNotifier, PingReason, Probe, Retire};
 pub use settings::{ConnectionSpec, Intensity, Start};
 pub use state::ConnectionState;
-pub(crate) use state::unavailable;
+pub(crate) use state::{changed, unavailable};

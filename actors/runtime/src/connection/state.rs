@@ -1,7 +1,7 @@
 //! How a connection's source fares.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use portico_core::error::{Error, Kind};
 use portico_sources::Profile;
@@ -31,6 +31,13 @@ impl ConnectionState {
             Self::Down { .. } => "down",
         }
     }
+}
+
+/// Returns the error for a call that was made for a connection as it was before a reload, and has not begun there.
+pub(crate) fn changed(name: &str) -> Error {
+    Error::new(Kind::Unavailable, format!("connection {name} was changed or removed before this call began there"))
+        .retry_after(Duration::from_secs(1))
+        .hint("send it again: nothing of it was done there")
 }
 
 /// Returns the error for callers of an unavailable connection, with the delay until `until`. After a failed attempt

@@ -14,16 +14,13 @@ use super::idle::{Wake, gone};
 use super::snapshot::Snapshot;
 use super::supervisor::{Drain, Reload, Supervisor};
 use super::usage::ConnectionLease;
-use crate::connection::{ConnectionSpec, Intensity, unavailable};
-use portico_core::call::{Call, Limits, Notices, Op, Origin, Unserved};
-use portico_core::error::{Error, Kind, Result};
+use crate::connection::{ConnectionSpec, Intensity, changed, unavailable};
+use portico_core::call::{Call, Limits, Notices, Op, Origin};
+use portico_core::error::{Error, Result};
 use portico_core::event::Observer;
 use portico_core::heartbeat::Heartbeat;
 use portico_core::principal::Principal;
 use portico_core::reply::Reply;
-
-/// The delay reported to a statement whose connection was changed under it.
-const CHANGED_DELAY: Duration = Duration::from_secs(1);
 
 /// The front of the supervisor: looks up without a hop, sends with one.
 #[derive(Clone)]
@@ -147,6 +144,10 @@ impl Directory {
     }
 
     /// Calls `entry`'s actor. Dropping this future cancels the call at the source.
+    ///
+    /// # Errors
+    /// In addition to the call's own, if a reload has changed the connection since `entry` was looked up: what the call
+    /// may do and was planned from is not in force any more.
     pub async fn ask(
         &self,
         entry: &ConnectionEntry,
@@ -168,63 +169,22 @@ impl Directory {
         limits: Limits,
         notices: Option<Notices>,
     ) -> Result<Reply> {
-        self.send(entry, (origin.into(), by, op, limits, notices), |_| Ok(())).await
-    }
-
-    /// As [`Directory::ask`], for a part of a statement that was planned with `entry`.
-    ///
-    /// # Errors
-    /// In addition, if the connection has other settings by now: the plan is not for them.
-    pub async fn ask_unchanged(
-        &self,
-        entry: &ConnectionEntry,
-        origin: Origin,
-        by: Arc<Principal>,
-        op: Op,
-        limits: Limits,
-    ) -> Result<Reply> {
-        let unchanged = |found: &ConnectionEntry| {
-            // Each declaration of a connection has a queue of its own.
-            if Arc::ptr_eq(&found.state.queue, &entry.state.queue) {
-                return Ok(());
-            }
-            Err(Error::new(
-                Kind::Unavailable,
-                format!("connection {} was changed while this statement ran", entry.name),
-            )
-            .retry_after(CHANGED_DELAY)
-            .hint("run the statement again"))
-        };
-        self.send(entry, (origin, by, op, limits, None), unchanged).await
-    }
-
-    /// Sends a call to the actor that takes the connection's calls now, if `may` allows it.
-    async fn send(
-        &self,
-        entry: &ConnectionEntry,
-        (origin, by, op, limits, notices): (Origin, Arc<Principal>, Op, Limits, Option<Notices>),
-        may: impl Fn(&ConnectionEntry) -> Result<()>,
-    ) -> Result<Reply> {
         // A call that loses its credential is abandoned like one that loses its client.
         let abandoned = by.validity.child_token();
         let guard = abandoned.clone().drop_guard();
-        let mut call = Call { origin, by: by.at(entry.id), op, limits, abandoned, notices };
-        loop {
-            let (found, in_use) = self.begin(entry).await?;
-            may(&found)?;
-            match found.actor()?.call(call).await {
-                Ok(reply) => {
-                    // From here on the results' own drop cancels.
-                    guard.disarm();
-                    return Ok(match reply {
-                        Reply::Results(results) => Reply::Results(results.with_guard(in_use)),
-                        reply @ Reply::Text(_) => reply,
-                    });
-                }
-                Err(Unserved::Failed(error)) => return Err(error),
-                Err(Unserved::Moved(waiting)) => call = *waiting,
-            }
+        let call = Call { origin: origin.into(), by: by.at(entry.id), op, limits, abandoned, notices };
+        let (found, in_use) = self.begin(entry).await?;
+        // Each declaration of a connection has a queue of its own.
+        if !Arc::ptr_eq(&found.state.queue, &entry.state.queue) {
+            return Err(changed(&entry.name));
         }
+        let reply = found.actor()?.call(call).await?;
+        // From here on the results' own drop cancels.
+        guard.disarm();
+        Ok(match reply {
+            Reply::Results(results) => Reply::Results(results.with_guard(in_use)),
+            reply @ Reply::Text(_) => reply,
+        })
     }
 
     /// Ends every actor after its source has let go of its sessions, or at the deadline.

@@ -151,6 +151,11 @@ impl Queue {
         }
     }
 
+    /// Returns true if it lets nobody in any more.
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
     /// Completes when no call runs and none waits.
     pub async fn idle(self: Arc<Self>) {
         loop {

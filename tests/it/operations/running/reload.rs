@@ -139,9 +139,9 @@ async fn a_command_for_another_configuration_is_refused() {
     assert!(service.run(&["reload", "--config", "link.toml"]).status.success());
 }
 
-/// What waits for its turn when the settings change has not begun: it goes by the new ones.
+/// What waits for its turn when the settings change has not begun: it was made for the old ones, and is refused.
 #[actix_web::test]
-async fn what_waits_during_a_reload_goes_by_the_new_settings() {
+async fn what_waits_during_a_reload_is_not_done_by_either_settings() {
     const OPEN: &str = "metrics = \"open\"";
     let url = fixture::postgres().await;
     let keys = |access: &str| format!("access = \"{access}\"\npool = 1\n");
@@ -162,12 +162,15 @@ async fn what_waits_during_a_reload_goes_by_the_new_settings() {
     service.configure(OPEN, &connection(CONNECTION, "shop", &url, &keys("read-only")));
     let (done, said) = service.reload().await;
     assert!(done, "{said}");
-    let mut answers = Vec::new();
     for call in waiting {
-        answers.push(read(call.await.unwrap().unwrap()).await);
+        let answer = call.await.unwrap().unwrap();
+        assert_eq!(answer.headers()["retry-after"], "1");
+        let (status, document) = read(answer).await;
+        assert_eq!((status, &document["error"]["code"]), (503, &json!(1700)), "{document}");
     }
-    assert_eq!((answers[0].0, &answers[0].1["error"]["code"]), (403, &json!(1200)), "{answers:?}");
-    assert_eq!((answers[1].0, &answers[1].1["results"][0]["rows"]), (200, &json!([[3]])), "{answers:?}");
+    assert_eq!(service.query("UPDATE orders SET total = 0").await.0, 403);
+    let (status, document) = service.query("SELECT count(*) FROM orders WHERE total > 0").await;
+    assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([[3]])), "{document}");
     assert!(!runs.is_finished(), "what runs ends where it began");
     drop(holder);
     assert_eq!(read(runs.await.unwrap().unwrap()).await.0, 200);

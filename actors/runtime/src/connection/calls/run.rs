@@ -16,9 +16,10 @@ use crate::connection::names::misspelt::{is_misspelt, names_nothing};
 use crate::connection::names::nearby::Nearby;
 use crate::connection::names::workspace_names::{self, Names};
 use crate::connection::settings::ConnectionSpec;
+use crate::connection::state::changed;
 use crate::connection::{instructions, names::listing};
 use crate::queue::{Permit, RefusalReason};
-use portico_core::call::{AllowedStatements, Argument, Call, Mode, Op, ProcedureCall, Sql, Unserved};
+use portico_core::call::{AllowedStatements, Argument, Call, Mode, Op, ProcedureCall, Sql};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::AssumedIdentity;
 use portico_core::principal::{Principal, Scope};
@@ -37,21 +38,18 @@ const LARGE_STATEMENT: usize = 8 * 1024;
 
 impl Runner {
     /// Carries out `call`.
-    pub(crate) async fn run(&self, call: Call, profile: &Arc<Profile>) -> Result<Reply, Unserved> {
+    pub(crate) async fn run(&self, call: Call, profile: &Arc<Profile>) -> Result<Reply> {
         let (abandoned, validity) = (call.abandoned.clone(), call.by.validity.clone());
         let reply = tokio::select! {
             biased;
-            () = abandoned.cancelled() => Err(Error::new(Kind::Abandoned, "the caller went away").into()),
+            () = abandoned.cancelled() => Err(Error::new(Kind::Abandoned, "the caller went away")),
             reply = self.admit(call, profile) => reply,
         };
-        reply.map_err(|unserved| match unserved {
-            Unserved::Failed(failure) => Unserved::Failed(validity.explain(failure)),
-            moved @ Unserved::Moved(_) => moved,
-        })
+        reply.map_err(|failure| validity.explain(failure))
     }
 
     /// Waits for a permit for `call`, and executes it.
-    async fn admit(&self, call: Call, known: &Arc<Profile>) -> Result<Reply, Unserved> {
+    async fn admit(&self, call: Call, known: &Arc<Profile>) -> Result<Reply> {
         let identity = self.identity(&call)?;
         let role = identity.as_ref().map(|identity| identity.role.as_str());
         let key = self.instructions_key(&call, known, role);
@@ -61,10 +59,7 @@ impl Runner {
         let seen = role.map(|role| known.seen_by(role));
         let profile = seen.as_ref().unwrap_or(known);
         let arrived = Instant::now();
-        let Some(permit) = self.permit(&call.by.subject, call.limits.timeout).await? else {
-            return Err(Unserved::Moved(Box::new(call)));
-        };
-        let share: CallShare = Arc::new(permit);
+        let share: CallShare = Arc::new(self.permit(&call.by.subject, call.limits.timeout).await?);
         let queued = arrived.elapsed();
         if let Some(key) = key {
             return Ok(Reply::Text(self.write_instructions(key, profile, &call).await?));
@@ -197,20 +192,20 @@ impl Runner {
         }
     }
 
-    /// Waits for a permit; `None` if the connection has other settings meanwhile.
-    async fn permit(&self, caller: &str, timeout: Duration) -> Result<Option<Permit>> {
+    /// Waits for a permit.
+    async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
         let Description { connection, queue, .. } = &*self.description;
-        queue.acquire(caller, timeout.min(connection.queue_timeout)).await.map(Some).or_else(|refused| {
+        queue.acquire(caller, timeout.min(connection.queue_timeout)).await.map_err(|refused| {
             let why = match refused.why {
                 RefusalReason::Full => "its queue is full",
                 RefusalReason::TooLate => "its queue is too long for this call to be served in time",
                 RefusalReason::Displaced => "its queue is full, and callers with fewer calls go first",
                 RefusalReason::TimedOut => "no place became free in time",
-                RefusalReason::Closed => return Ok(None),
+                RefusalReason::Closed => return changed(&connection.name),
             };
-            Err(Error::new(Kind::Busy, format!("connection {} is busy: {why}", connection.name))
+            Error::new(Kind::Busy, format!("connection {} is busy: {why}", connection.name))
                 .retry_after(refused.retry_after)
-                .hint("try again after the given delay"))
+                .hint("try again after the given delay")
         })
     }
 
