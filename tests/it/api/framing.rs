@@ -67,6 +67,40 @@ async fn head_is_answered_as_get_without_the_content() {
     }
 }
 
+/// What comes behind such an answer belongs to the request before it, and to no other.
+#[actix_web::test]
+async fn an_answer_before_the_last_chunk_of_its_request_ends_the_connection() {
+    let app = fixture::on_sqlite().await;
+    for request in ["GET /healthz", "POST /nothing", "POST /api/query", "GET /api/tables"] {
+        let head =
+            format!("{request} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{{\"que\r\n");
+        let mut socket = TcpStream::connect(app.url.trim_start_matches("http://")).await.unwrap();
+        socket.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
+            let read = within("the head of the answer", socket.read_buf(&mut answer)).await.unwrap();
+            assert!(read > 0, "{request}: the connection ended without an answer");
+        }
+        let answer = String::from_utf8_lossy(&answer).to_ascii_lowercase();
+        assert!(answer.contains("\r\nconnection: close\r\n"), "{request}: {answer}");
+    }
+    // One that was read whole leaves the connection open.
+    let Caller { name, secret } = &app.writer;
+    let basic = STANDARD.encode(format!("{name}:{secret}"));
+    let body = json!({"query": "SELECT 1"}).to_string();
+    let whole = format!(
+        "POST /api/query HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {basic}\r\nContent-Type: application/json\r\n\
+         Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+        body.len()
+    );
+    let next = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let mut socket = TcpStream::connect(app.url.trim_start_matches("http://")).await.unwrap();
+    socket.write_all([whole.as_str(), next].concat().as_bytes()).await.unwrap();
+    let mut answers = String::new();
+    within("the end of the connection", socket.read_to_string(&mut answers)).await.unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 200").count(), 2, "{answers}");
+}
+
 #[actix_web::test]
 async fn heads_in_a_pipeline_are_answered_each() {
     let app = fixture::on_sqlite().await;
