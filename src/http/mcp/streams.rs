@@ -136,13 +136,15 @@ fn resume(
 ) -> HttpResponse {
     let owner = mcp_request.context(&RequestContext::default()).owner();
     let found = match (last, session) {
-        (Header::One(id), Some(session)) => {
-            ReplayBuffer::read_id(id).and_then(|(stream, number)| Some((session.recording(stream, &owner)?, number)))
-        }
-        _ => None,
+        (Header::One(id), Some(session)) => ReplayBuffer::read_id(id).map_or(Ok(None), |(stream, number)| {
+            let recording = session.recording(stream, &owner)?;
+            Ok(recording.filter(|recording| !recording.is_read(number)).map(|recording| (recording, number)))
+        }),
+        _ => Ok(None),
     };
-    match found.filter(|(recording, number)| !recording.is_read(*number)) {
-        Some((recording, number)) => {
+    match found {
+        Err(refusal) => refuse(&refusal, recorder),
+        Ok(Some((recording, number))) => {
             let guard = match mcp_request.guard(request) {
                 Ok(guard) => guard.of_one_answer(),
                 Err(refusal) => return refuse(&refusal, recorder),
@@ -154,9 +156,11 @@ fn resume(
             sse::open(request, events, Some(guard), Resumption::ByLastEventId)
         }
         // 404 would say that the session is gone.
-        None => refuse(
-            &Error::invalid("Last-Event-ID: there is no such stream in this session, or nothing more comes on it")
-                .hint("leave the header out to listen for changes; send the request again to have its answer"),
+        Ok(None) => refuse(
+            &Error::invalid("Last-Event-ID: there is no such stream in this session, or nothing more comes on it").hint(
+                "leave the header out to listen for changes; a call whose answer was lost may have been done, so look at \
+                 what it did before you call again",
+            ),
             recorder,
         ),
     }

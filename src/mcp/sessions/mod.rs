@@ -5,6 +5,6 @@ mod owner;
 mod session;
 mod table;
 
-pub use owner::Owner;
+pub use owner::{NOT_SHARED, Owner};
 pub use session::{ListeningStream, PeerResponse, RunningRequest, Session};
 pub use table::{SessionLimits, Sessions};

@@ -4,6 +4,11 @@ use portico_actors::principal::Rights;
 
 use crate::mcp::target::TargetId;
 
+/// Why an answer is not told to whom it was made for. It may have changed data, so that nobody is advised to call again
+/// without a look.
+pub const NOT_SHARED: &str = "the settings of its connection have changed since it began, and its result is not told any \
+                              more; look at what it did, and call again";
+
 /// The owner of a session: knowing its id is not enough.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Owner {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use portico_actors::error::{Error, Result};
 use portico_actors::mutex::lock;
 use portico_actors::shares::{Allowance, ShareLimits, Shares};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::owner::Owner;
+use super::owner::{NOT_SHARED, Owner};
 use crate::mcp::logging::Level;
 use crate::mcp::streams::replay::ReplayBuffer;
 
@@ -289,11 +290,16 @@ impl Session {
         lock(&self.recordings).retain(|kept| !kept.is(recording.stream));
     }
 
-    /// The recording of the answer with this name, if `owner` may see it.
-    pub fn recording(&self, stream: u64, owner: &Owner) -> Option<Arc<ReplayBuffer>> {
+    /// Returns the recording of the answer with this name, if it is `by`'s.
+    ///
+    /// # Errors
+    /// If it is, and `by` may not see it any more.
+    pub fn recording(&self, stream: u64, by: &Owner) -> Result<Option<Arc<ReplayBuffer>>> {
         let recordings = lock(&self.recordings);
-        let kept = recordings.iter().find(|kept| kept.is(stream))?;
-        kept.owner.shares_with(owner).then(|| Arc::clone(&kept.recording))
+        match recordings.iter().find(|kept| kept.is(stream) && kept.owner.admits(by)) {
+            Some(kept) if !kept.owner.shares_with(by) => Err(Error::invalid(format!("Last-Event-ID: {NOT_SHARED}"))),
+            kept => Ok(kept.map(|kept| Arc::clone(&kept.recording))),
+        }
     }
 }
 

@@ -245,13 +245,13 @@ mod tests {
         let sessions = Sessions::default();
         let session = sessions.begin(owner("a"), "2025-11-25", Value::Null);
         let recordings: Vec<_> = (0..=RECORDINGS).map(|_| session.record(owner("a"))).collect();
-        assert!(session.recording(recordings[0].stream, &owner("a")).is_none());
+        assert!(session.recording(recordings[0].stream, &owner("a")).unwrap().is_none());
         let last = &recordings[RECORDINGS];
         last.push(vec![b'x'; KEPT_BYTES - 1]);
         assert!(session.retain(last) && !session.retain(&recordings[0]));
         recordings[1].push("xx");
         assert!(!session.retain(&recordings[1]), "the bound of all sessions was passed");
-        assert!(session.recording(recordings[1].stream, &owner("a")).is_none());
+        assert!(session.recording(recordings[1].stream, &owner("a")).unwrap().is_none());
         session.forget(last);
         recordings[2].push("xx");
         assert!(session.retain(&recordings[2]));

@@ -4,9 +4,10 @@ use portico_actors::auth::records::NewPat;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use crate::support::app::{Caller, TestApp, read, within};
+use crate::support::app::{CONNECTION, Caller, TestApp, read, within};
+use crate::support::configuration::{Configuration, connection};
 use crate::support::fixture;
-use crate::support::mcp::{Client, ENDLESS, at_the_address_of_all, select};
+use crate::support::mcp::{BOTH, Client, ENDLESS, at_the_address_of_all, request, select};
 use crate::support::stream::Events;
 
 /// A query with one row, which takes some time.
@@ -89,6 +90,34 @@ async fn what_cannot_be_taken_up_again_is_refused_without_ending_the_session() {
         assert!(body["error"]["message"].as_str().unwrap().contains("Last-Event-ID"), "{body}");
     }
     assert_eq!(client.ask(json!(2), "ping", json!({})).await.status(), 200);
+}
+
+/// What it did is done: whoever is told to call again does it twice.
+#[actix_web::test]
+async fn an_answer_made_under_other_settings_is_not_repeated_and_nobody_is_told_to_call_again() {
+    let url = fixture::postgres().await;
+    let service = Configuration::new().connection("shop", &url, "").serve().await;
+    let path = format!("/mcp/connections/{CONNECTION}");
+    let post = |body: String| service.post(&path).header("content-type", "application/json").body(body);
+    let hello =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let begun = post(request(&json!(0), "initialize", &hello)).header("accept", BOTH).send().await.unwrap();
+    let session = begun.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+    let call = request(&json!(1), "tools/call", &select("SELECT name FROM customers", &json!(1)));
+    let call = post(call).header("accept", BOTH).header("mcp-session-id", &session).send().await.unwrap();
+    let first = Events::new(call).next().await.unwrap().id.unwrap();
+    let resume = async || {
+        let get = service.get(&path).header("accept", "text/event-stream").header("mcp-session-id", &session);
+        get.header("last-event-id", &first).send().await.unwrap()
+    };
+    let mut again = Events::new(resume().await);
+    while again.next().await.is_some() {}
+    service.configure("", &connection(CONNECTION, "shop", &url, "[connections.hidden]\ntables = [\"customers\"]\n"));
+    let (done, said) = service.reload().await;
+    assert!(done, "{said}");
+    let (status, body) = read(resume().await).await;
+    let message = body["error"]["message"].as_str().unwrap();
+    assert!(status == 400 && message.contains("look at what it did"), "{status} {body}");
 }
 
 #[actix_web::test]

@@ -11,7 +11,7 @@ use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params, params_error};
 use crate::mcp::features::RequestResult;
-use crate::mcp::sessions::Owner;
+use crate::mcp::sessions::{NOT_SHARED, Owner};
 
 /// The parameter that names a task.
 pub(in crate::mcp) const TASK_ID: &str = "taskId";
@@ -70,10 +70,7 @@ fn shared(call: &MethodCall<'_>, id: &str) -> Result<Arc<Task>, RpcError> {
     if task.owner.shares_with(&owner) {
         return Ok(task);
     }
-    Err(invalid_params(
-        "taskId: the settings of its connection have changed since this task began, and its result is not told any \
-         more; look at what it did, and call again. tasks/cancel still ends it",
-    ))
+    Err(invalid_params(format!("taskId: {NOT_SHARED}. tasks/cancel still ends it")))
 }
 
 /// Returns the existing tasks of these ids. Only a client that supports tasks may ask for any.
