@@ -250,7 +250,7 @@ pub(super) fn oauth_kind(code: &str) -> Kind {
 
 /// The code of an error of an OAuth endpoint that is refused before its own rules are asked: [`oauth_kind`] read the
 /// other way round.
-fn oauth_code(kind: Kind) -> &'static str {
+pub(super) fn oauth_code(kind: Kind) -> &'static str {
     match kind {
         Kind::Unauthenticated => "invalid_client",
         Kind::Forbidden => "access_denied",

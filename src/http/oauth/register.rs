@@ -93,10 +93,9 @@ pub(in crate::http) async fn register(
         Err(failure) => {
             recorder.finish(0, Some(&failure));
             let code = match failure.kind {
-                Kind::Busy => "temporarily_unavailable",
                 Kind::Invalid if failure.message.starts_with("redirect_uris") => "invalid_redirect_uri",
                 Kind::Invalid | Kind::TooLarge => "invalid_client_metadata",
-                _ => "server_error",
+                other => error::oauth_code(other),
             };
             let mut response = error::begin(&failure, None);
             response.insert_header((header::CACHE_CONTROL, "no-store"));
