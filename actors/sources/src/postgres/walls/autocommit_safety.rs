@@ -9,14 +9,14 @@ use tokio_postgres::{Client, Row};
 
 use crate::postgres::session::internal_query::{ask, get};
 use crate::postgres::walls::admitted_statements::ExecutionHints;
-use crate::postgres::walls::callable_functions::Function;
+use crate::postgres::walls::callable_functions::{FIRST_NORMAL, Function};
 use crate::postgres::walls::policy::CheckPolicy;
 use crate::postgres::walls::tree::Uses;
 use portico_core::error::Result;
 
 /// Tests whether all of these relations, with their children, are tables or materialized views of this server
-/// without row security; whether none of these types is user-defined, except enums without a cast by a function
-/// (`to_json` looks for one); and whether no user-defined function runs while these relations are planned and read:
+/// without row security; whether all of these user-defined types are enums without a cast by a function (`to_json`
+/// looks for one); and whether no user-defined function runs while these relations are planned and read:
 /// in an index, a constraint, a partition key, statistics or a generated column. Operator classes of extensions are
 /// written in C.
 const PLAIN: &str = "\
@@ -38,8 +38,8 @@ WITH RECURSIVE reads (oid) AS (
 SELECT NOT EXISTS (SELECT FROM reads r LEFT JOIN pg_catalog.pg_class c ON c.oid = r.oid
         WHERE c.oid IS NULL OR c.relkind NOT IN ('r', 'p', 'm') OR c.relrowsecurity OR c.relpersistence = 't'),
     NOT EXISTS (SELECT FROM pg_catalog.unnest($2::pg_catalog.oid[]) AS o LEFT JOIN pg_catalog.pg_type t ON t.oid = o
-        WHERE o >= 16384 AND (t.typtype IS DISTINCT FROM 'e'
-            OR EXISTS (SELECT FROM pg_catalog.pg_cast c WHERE c.castsource = o AND c.castfunc <> 0))),
+        WHERE t.typtype IS DISTINCT FROM 'e'
+            OR EXISTS (SELECT FROM pg_catalog.pg_cast c WHERE c.castsource = o AND c.castfunc <> 0)),
     NOT EXISTS (SELECT FROM parts p JOIN pg_catalog.pg_depend d ON d.classid = p.class AND d.objid = p.oid
         WHERE d.refobjid >= 16384 AND (d.refclassid IN ('pg_catalog.pg_proc'::pg_catalog.regclass,
                 'pg_catalog.pg_operator'::pg_catalog.regclass)
@@ -79,7 +79,11 @@ pub(crate) async fn is_plain(client: &Client, uses: &Uses, guard: CheckPolicy) -
         return Ok(false);
     }
     let relations: Vec<Oid> = uses.relations.iter().copied().collect();
-    let types: Vec<Oid> = uses.types.iter().chain(&uses.casts).chain(&uses.columns).copied().collect();
+    let types = uses.types.iter().chain(&uses.casts).chain(&uses.columns).copied();
+    let types: Vec<Oid> = types.filter(|type_| *type_ >= FIRST_NORMAL).collect();
+    if relations.is_empty() && types.is_empty() {
+        return Ok(true);
+    }
     let plain = ask(client, PLAIN, &[(&relations, Type::OID_ARRAY), (&types, Type::OID_ARRAY)]).await?;
     Ok(match plain.first() {
         Some(row) => get(row, 0)? && get(row, 1)? && get(row, 2)?,

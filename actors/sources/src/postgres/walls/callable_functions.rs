@@ -13,7 +13,7 @@ use crate::postgres::walls::refusal::{by_number, refused};
 use portico_core::error::{Error, Result};
 
 /// OIDs from here on belong to objects created in a database (`FirstNormalObjectId`).
-const FIRST_NORMAL: Oid = 16_384;
+pub(crate) const FIRST_NORMAL: Oid = 16_384;
 
 /// The functions that `which` selects, in the order of [`Function::read`]; `$1` are the types that name
 /// objects.
