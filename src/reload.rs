@@ -112,7 +112,7 @@ fn compare<'a>(before: &Config, after: &'a Config) -> (Report, Vec<&'a Arc<Conne
 impl App {
     /// Reads the file at `path` again and takes it over. Running calls continue under their settings; changed lists
     /// are announced. The changes come into force, and this completes, when each started connection had its first
-    /// attempt; removed connections are gone at once.
+    /// attempt.
     ///
     /// # Errors
     /// What is wrong with the file, or cannot change while the service runs; then nothing has changed.

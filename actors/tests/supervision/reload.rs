@@ -62,6 +62,37 @@ fn the_old_actor_answers_until_the_first_attempt_of_the_new_one_has_ended() {
     });
 }
 
+/// Whether a connection is used or not, renamed, new or gone.
+#[test]
+fn nothing_of_a_reload_is_in_force_before_all_of_it_is() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        let (old, fresh, slow) = (Arc::<Fake>::default(), Arc::<Fake>::default(), Arc::<Fake>::default());
+        let lazy = |source: &Arc<Fake>, name: &str| ConnectionSpec {
+            start: Start::Lazy,
+            name: name.into(),
+            ..connection(5, source, 2, 2)
+        };
+        house.directory.reload(vec![lazy(&old, "idle")], Vec::new(), || ()).await.unwrap();
+        slow.held.store(true, Ordering::SeqCst);
+        let start = vec![lazy(&fresh, "renamed"), connection(6, &slow, 2, 2)];
+        let (idle, added, removed) = (start[0].id, start[1].id, house.ids[0]);
+        let directory = house.directory.clone();
+        let reload = spawn_local(async move { directory.reload(start, vec![removed], || ()).await });
+        until(|| slow.asked.load(Ordering::SeqCst) > 0).await;
+        assert!(ask(house.directory.clone(), idle).await.is_ok() && house.answers(0).await);
+        let asked = [&old, &fresh].map(|source| source.asked.load(Ordering::SeqCst) > 0);
+        assert_eq!(asked, [true, false], "it was used with its former settings");
+        assert!(house.directory.named("renamed").is_none() && house.directory.get(added).is_none());
+        slow.opened.notify_one();
+        reload.await.unwrap().unwrap();
+        assert!(ask(house.directory.clone(), idle).await.is_ok() && fresh.asked.load(Ordering::SeqCst) > 0);
+        assert!(house.directory.named("idle").is_none() && house.directory.named("renamed").is_some());
+        assert!(house.directory.get(removed).is_none() && house.directory.get(added).is_some());
+    });
+}
+
 #[test]
 fn connections_come_and_go() {
     run(async {

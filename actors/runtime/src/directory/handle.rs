@@ -11,8 +11,9 @@ use uuid::Uuid;
 
 use super::entry::ConnectionEntry;
 use super::idle::{Wake, gone};
+use super::reload::{Prepare, TakeOver};
 use super::snapshot::Snapshot;
-use super::supervisor::{Drain, Reload, Supervisor};
+use super::supervisor::{Drain, Supervisor};
 use super::usage::ConnectionLease;
 use crate::connection::{ConnectionSpec, Intensity, changed, unavailable};
 use portico_core::call::{Call, Limits, Notices, Op, Origin};
@@ -44,15 +45,15 @@ impl Directory {
     /// `remove`. Running calls of the old actors continue under the old settings; all other connections are
     /// unaffected.
     ///
-    /// Completes when each new actor had its first attempt; until then the old one answers. Then `in_force` is
-    /// called, to update what is known of the connections elsewhere, and callers find the new ones.
+    /// Completes when each new actor had its first attempt; until then callers find what was there before. Then
+    /// `in_force` is called, to update what is known of the connections elsewhere, and callers find the new ones.
     ///
     /// # Errors
     /// If the supervisor is gone.
     pub async fn reload(&self, start: Vec<ConnectionSpec>, remove: Vec<Uuid>, in_force: impl FnOnce()) -> Result<()> {
-        let begun = self.supervisor.send(Reload { start, remove }).await.map_err(Error::internal)?;
+        let prepared = self.supervisor.send(Prepare(start)).await.map_err(Error::internal)?;
         in_force();
-        self.supervisor.send(begun).await.map_err(Error::internal)
+        self.supervisor.send(TakeOver { prepared, remove }).await.map_err(Error::internal)
     }
 
     /// Has the source of a connection looked at, because another process says that its catalogue has

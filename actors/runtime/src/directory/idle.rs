@@ -40,7 +40,7 @@ impl Handler<Wake> for Supervisor {
         }
         // An actor is published before its connection is in use, so that a caller always finds it.
         let child = self.children.get(&id).ok_or_else(|| gone(&name))?;
-        Ok((child.found(), child.usage.wake()))
+        Ok((child.found().ok_or_else(|| gone(&name))?, child.usage.wake()))
     }
 }
 
@@ -63,7 +63,7 @@ impl Supervisor {
             return;
         };
         // Callers or the readiness check wait for its first attempt.
-        let settled = child.previous.is_none() && !matches!(*child.state.borrow(), ConnectionState::Connecting);
+        let settled = child.in_force && !matches!(*child.state.borrow(), ConnectionState::Connecting);
         match if settled { child.usage.enter_idle(timeout) } else { Err(timeout) } {
             Err(wait) => Self::look_later(id, number, wait, ctx),
             Ok(()) => {

@@ -4,6 +4,7 @@
 mod entry;
 mod handle;
 mod idle;
+mod reload;
 mod snapshot;
 mod supervisor;
 mod usage;

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use actix::prelude::*;
 use arc_swap::ArcSwap;
-use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +20,7 @@ use super::snapshot::Snapshot;
 use super::usage::Usage;
 use crate::connection::{
     Close, ConnectionMonitor, ConnectionSpec, ConnectionState, Description, ExitNotifier, Intensity, LiveConnection,
-    Names, Retire, Runner, Start,
+    Names, Runner,
 };
 use crate::queue::Queue;
 use portico_core::backoff::Backoff;
@@ -39,21 +38,21 @@ const OPENINGS: usize = 4;
 /// Supervises every connection, each on its own.
 pub(crate) struct Supervisor {
     pub(super) children: HashMap<Uuid, Child>,
-    arbiters: Vec<Arbiter>,
-    intensity: Intensity,
+    pub(super) arbiters: Vec<Arbiter>,
+    pub(super) intensity: Intensity,
     snapshot: Arc<ArcSwap<Snapshot>>,
-    names: Names,
+    pub(super) names: Names,
     openings: Arc<Semaphore>,
     pub(super) observer: Observer,
     /// Monitors that were replaced, and whose calls are not over.
-    retired: Vec<Addr<ConnectionMonitor>>,
+    pub(super) retired: Vec<Addr<ConnectionMonitor>>,
     /// The number of monitors started so far, which distinguishes each one from its successor.
     pub(super) started: u64,
     pub(super) draining: bool,
 }
 
 pub(super) struct Child {
-    description: Arc<Description>,
+    pub(super) description: Arc<Description>,
     deaths: VecDeque<Instant>,
     backoff: Backoff,
     pub(super) slot: ActorSlot,
@@ -63,8 +62,10 @@ pub(super) struct Child {
     pub(super) source: Option<Arc<dyn Source>>,
     pub(super) state: watch::Receiver<ConnectionState>,
     /// Which of the arbiters it lives on.
-    arbiter: usize,
-    /// What callers find until the first attempt under new settings has ended.
+    pub(super) arbiter: usize,
+    /// Whether callers find it: not before everything of a reload is in force.
+    pub(super) in_force: bool,
+    /// What callers find until then, if anything.
     pub(super) previous: Option<ConnectionEntry>,
     pub(super) usage: Arc<Usage>,
 }
@@ -100,46 +101,15 @@ impl Supervisor {
                 draining: false,
             };
             for connection in connections {
+                let id = connection.id;
                 supervisor.adopt(connection, ctx);
+                supervisor.reveal(id);
             }
             // Callers look up from the first moment on.
             supervisor.publish_all();
             supervisor
         });
         (address, beats)
-    }
-
-    /// Adds a connection, and starts its monitor unless that waits for the first use. Returns the monitor's number
-    /// and its state.
-    fn adopt(
-        &mut self,
-        connection: ConnectionSpec,
-        ctx: &mut Context<Self>,
-    ) -> Option<(u64, watch::Receiver<ConnectionState>)> {
-        let id = connection.id;
-        let previous = self.children.remove(&id);
-        let arbiter = previous.as_ref().map_or(self.children.len() % self.arbiters.len(), |child| child.arbiter);
-        let usage = previous.as_ref().map_or_else(Arc::default, |child| Arc::clone(&child.usage));
-        if connection.start == Start::Eager {
-            drop(usage.wake());
-        }
-        let mut child = Child::new(connection, Arc::clone(&self.names), arbiter, self.intensity, Arc::clone(&usage));
-        child.previous = previous.and_then(|mut previous| match (previous.previous.take(), &previous.slot) {
-            // The replaced monitor was never published.
-            (Some(entry), _) => {
-                self.retire(&previous.slot);
-                Some(entry)
-            }
-            (None, ActorSlot::Idle) => None,
-            (None, _) => Some(previous.entry()),
-        });
-        self.children.insert(id, child);
-        // A connection in use stays awake across a reload.
-        if usage.is_idle() {
-            return None;
-        }
-        self.start_actor(id, ctx);
-        self.children.get(&id).map(|child| (child.number, child.state.clone()))
     }
 
     /// Starts a fresh actor for the connection.
@@ -171,44 +141,32 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn retire(&mut self, slot: &ActorSlot) {
-        self.retired.retain(Addr::connected);
-        if let ActorSlot::Alive(connection) = slot {
-            connection.monitor.do_send(Retire);
-            self.retired.push(connection.monitor.clone());
-        }
-    }
-
-    /// Publishes the monitor with this number, and retires the one published before.
-    fn reveal(&mut self, id: Uuid, number: u64) {
-        let previous = self.children.get_mut(&id).filter(|child| child.number == number);
-        if let Some(previous) = previous.and_then(|child| child.previous.take()) {
-            self.publish(id);
-            // What waited there is for the new one.
-            previous.state.queue.close();
-            self.retire(&previous.state.slot);
-        }
-    }
-
     /// Publishes one connection in its current state.
     pub(super) fn publish(&self, id: Uuid) {
         if let Some(child) = self.children.get(&id)
-            && !self.snapshot.load().put(child.found())
+            && let Some(entry) = child.found()
+            && !self.snapshot.load().put(entry)
         {
             self.publish_all();
         }
     }
 
     /// Publishes the list of connections.
-    fn publish_all(&self) {
-        let names = self.children.values().map(|child| Arc::clone(&child.connection().name)).collect();
-        self.names.store(Arc::new(names));
-        self.snapshot.store(Arc::new(Snapshot::new(self.children.values().map(Child::found))));
+    pub(super) fn publish_all(&self) {
+        let found: Vec<ConnectionEntry> = self.children.values().filter_map(Child::found).collect();
+        self.names.store(Arc::new(found.iter().map(|entry| Arc::clone(&entry.name)).collect()));
+        self.snapshot.store(Arc::new(Snapshot::new(found.into_iter())));
     }
 }
 
 impl Child {
-    fn new(connection: ConnectionSpec, names: Names, arbiter: usize, intensity: Intensity, usage: Arc<Usage>) -> Self {
+    pub(super) fn new(
+        connection: ConnectionSpec,
+        names: Names,
+        arbiter: usize,
+        intensity: Intensity,
+        usage: Arc<Usage>,
+    ) -> Self {
         let queue = Queue::new(connection.permits, connection.share, connection.queue);
         let seed = u64::from_le_bytes(connection.id.as_bytes()[..8].try_into().unwrap_or_default());
         Self {
@@ -220,6 +178,7 @@ impl Child {
             source: None,
             state: watch::channel(ConnectionState::Connecting).1,
             arbiter,
+            in_force: false,
             previous: None,
             usage,
         }
@@ -229,12 +188,12 @@ impl Child {
         &self.description.connection
     }
 
-    /// Returns the entry that callers find.
-    pub(super) fn found(&self) -> ConnectionEntry {
-        self.previous.clone().unwrap_or_else(|| self.entry())
+    /// Returns the entry that callers find, if they find any.
+    pub(super) fn found(&self) -> Option<ConnectionEntry> {
+        if self.in_force { Some(self.entry()) } else { self.previous.clone() }
     }
 
-    fn entry(&self) -> ConnectionEntry {
+    pub(super) fn entry(&self) -> ConnectionEntry {
         let connection = self.connection();
         ConnectionEntry {
             id: connection.id,
@@ -272,7 +231,6 @@ impl Handler<Died> for Supervisor {
         if self.draining {
             return;
         }
-        self.reveal(died.id, died.number);
         // The end of a retired or removed one is expected.
         let Some(child) = self.children.get_mut(&died.id).filter(|child| child.number == died.number) else { return };
         let now = Instant::now();
@@ -303,64 +261,6 @@ impl Handler<Died> for Supervisor {
                 }
             });
         }
-    }
-}
-
-/// The configuration has changed: some connections are started or restarted, some are removed. Answered when each
-/// of the started ones had its first attempt: until they are published, callers find the former ones.
-#[derive(Message)]
-#[rtype(result = "StartedConnections")]
-pub(crate) struct Reload {
-    pub(crate) start: Vec<ConnectionSpec>,
-    pub(crate) remove: Vec<Uuid>,
-}
-
-/// Connections that were started, each with the number of its actor.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct StartedConnections(Vec<(Uuid, u64)>);
-
-impl Handler<Reload> for Supervisor {
-    type Result = ResponseFuture<StartedConnections>;
-
-    fn handle(&mut self, Reload { start, remove }: Reload, ctx: &mut Self::Context) -> Self::Result {
-        let mut begun = Vec::new();
-        if !self.draining {
-            let gone: Vec<Child> = remove.iter().filter_map(|id| self.children.remove(id)).collect();
-            self.publish_all();
-            // From here on no caller finds them.
-            for child in gone {
-                child.description.queue.close();
-                self.retire(&child.slot);
-                if let Some(previous) = child.previous {
-                    previous.state.queue.close();
-                    self.retire(&previous.state.slot);
-                }
-            }
-            for connection in start {
-                let id = connection.id;
-                let Some((number, state)) = self.adopt(connection, ctx) else { continue };
-                begun.push(async move {
-                    let mut state = state;
-                    // An actor that died has ended its attempt too.
-                    let _ = state.wait_for(|state| !matches!(state, ConnectionState::Connecting)).await;
-                    (id, number)
-                });
-            }
-        }
-        Box::pin(join_all(begun).map(StartedConnections))
-    }
-}
-
-/// Callers find them from here on.
-impl Handler<StartedConnections> for Supervisor {
-    type Result = ();
-
-    fn handle(&mut self, StartedConnections(begun): StartedConnections, _: &mut Self::Context) {
-        for (id, number) in begun {
-            self.reveal(id, number);
-        }
-        self.publish_all();
     }
 }
 
