@@ -66,19 +66,20 @@ impl Context<'_> {
     /// Returns the owner of a session or task that this caller starts or names.
     pub(crate) fn owner(&self) -> Owner {
         let claims = format!("{:?}", (self.by.claims.role(), self.by.claims.of_the_caller()));
-        let (rights, configuration) = match self.target {
-            Target::Connection(member) => (Rights::all(self.by.scope()), member.settings.fingerprint.source),
-            Target::All(_) | Target::Workspace(_) => {
-                let each = self.target.connections().iter();
-                let each: Vec<_> = each.map(|member| (member.entry.id, member.settings.fingerprint.source)).collect();
-                let workspaces: Vec<_> = match self.target {
-                    Target::Workspace(it) => vec![&it.reachable],
-                    Target::All(all) => all.workspaces.iter().map(|it| &it.reachable).collect(),
-                    Target::Connection(_) => Vec::new(),
-                };
-                (self.by.rights.clone(), digest(&(each, format!("{workspaces:?}"))))
-            }
+        let workspaces: Vec<_> = match self.target {
+            Target::Workspace(it) => vec![&it.reachable],
+            Target::All(all) => all.workspaces.iter().map(|it| &it.reachable).collect(),
+            Target::Connection(_) => Vec::new(),
         };
+        let rights = match self.target {
+            Target::Connection(_) => Rights::all(self.by.scope()),
+            Target::All(_) | Target::Workspace(_) => self.by.rights.clone(),
+        };
+        let connections = self.target.connections().iter();
+        let connections = connections.map(|member| digest(&(member.entry.id, member.settings.fingerprint.source)));
+        let workspaces = workspaces.into_iter().map(|workspace| digest(&format!("{workspace:?}")));
+        let mut configuration: Vec<u64> = connections.chain(workspaces).collect();
+        configuration.sort_unstable();
         Owner { subject: self.by.subject.clone(), target: self.target.id(), rights, claims, configuration }
     }
 }

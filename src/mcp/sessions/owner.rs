@@ -20,8 +20,8 @@ pub struct Owner {
     pub rights: Rights,
     /// The principal's claims, which determine the database's role.
     pub claims: String,
-    /// The digest of what its connections are started with, and of what its workspaces reach.
-    pub configuration: u64,
+    /// What its connections are started with, and what its workspaces reach: a digest of each, in order.
+    pub configuration: Vec<u64>,
 }
 
 impl Owner {
@@ -35,9 +35,9 @@ impl Owner {
     }
 
     /// Returns true if `by` may see this owner's answers: in addition, the connections, and what they are started
-    /// with, are unchanged, so that nothing is told that would be hidden today.
+    /// with, are there unchanged, so that nothing is told that would be hidden today. Others may have come.
     pub fn shares_with(&self, by: &Self) -> bool {
-        self.admits(by) && self.configuration == by.configuration
+        self.admits(by) && self.configuration.iter().all(|each| by.configuration.binary_search(each).is_ok())
     }
 
     /// One for tests.
@@ -48,7 +48,7 @@ impl Owner {
             target: TargetId::Connection(uuid::Uuid::from_u128(connection)),
             rights: Rights::all(scope),
             claims: String::new(),
-            configuration: 0,
+            configuration: Vec::new(),
         }
     }
 }

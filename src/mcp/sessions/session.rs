@@ -80,7 +80,8 @@ impl Session {
         Self {
             // 122 random bits in 32 hexadecimal digits.
             id: Uuid::new_v4().simple().to_string(),
-            owner,
+            // Whoever is admitted finds it. There may be thousands of connections, and of sessions.
+            owner: Owner { configuration: Vec::new(), ..owner },
             version,
             capabilities: capabilities.to_string().into(),
             client: OnceLock::new(),

@@ -90,16 +90,17 @@ mod tests {
     #[test]
     fn a_task_is_found_by_its_holder_alone() {
         let tasks = Tasks::default();
-        let task = tasks.begin(owner("a", 1), Arc::default()).unwrap();
+        let under = |configuration| Owner { configuration, ..owner("a", 1) };
+        let task = tasks.begin(under(vec![1]), Arc::default()).unwrap();
         assert!(task.id.len() >= 32, "an id that could be guessed");
         assert!(tasks.find(&task.id, &owner("a", 1)).is_some());
         let narrower = Owner::new("a", 1, Scope::Read);
         for other in [owner("b", 1), owner("a", 2), narrower] {
             assert!(tasks.find(&task.id, &other).is_none());
         }
-        let reconfigured = Owner { configuration: 1, ..owner("a", 1) };
-        let found = tasks.find(&task.id, &reconfigured).expect("who began it may end it");
-        assert!(!found.owner.shares_with(&reconfigured), "its result is told under other settings");
+        let found = tasks.find(&task.id, &under(vec![2])).expect("who began it may end it");
+        assert!(!found.owner.shares_with(&under(vec![2])), "its result is told under other settings");
+        assert!(found.owner.shares_with(&under(vec![1, 2])), "another connection has come");
         tasks.remove(&task);
         assert!(tasks.find(&task.id, &owner("a", 1)).is_none());
     }
