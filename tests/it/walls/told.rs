@@ -161,7 +161,7 @@ async fn no_text_for_agents_tells_what_is_hidden(programs: &Path) {
             assert_eq!(leak(&answer.text, ""), None, "{address} {method}: {}", answer.text);
         }
     }
-    let (all, mut found) = (cases(800), Vec::new());
+    let (all, mut found) = (cases(400), Vec::new());
     for _ in 0..all {
         let (method, params) = drawn(&mut random);
         let address = &addresses()[random.below(3)];

@@ -44,7 +44,7 @@ const UNTOUCHED: &str = "DO $$ DECLARE one regclass; BEGIN
         AND (relnamespace >= 16384 OR relnamespace = 'public'::regnamespace)
     LOOP EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = off)', one); END LOOP; END $$";
 /// How many statements are tried where nothing is said of it.
-const COUNT: usize = 1_500;
+const COUNT: usize = 800;
 /// How often what differs is tried.
 const ATTEMPTS: usize = 3;
 /// How many are tried at a time, each in a database of its own.

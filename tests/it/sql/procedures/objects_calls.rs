@@ -230,7 +230,7 @@ async fn routines_and_batches_take_values_as_statements_take_literals() {
         DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET TimeZone = ''UTC''', current_database()); END $$";
     admin.batch_execute(types).await.unwrap();
     let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
-    let (mut dice, count) = (Random::seeded("calls"), cases(120));
+    let (mut dice, count) = (Random::seeded("calls"), cases(60));
     let (mut answers, mut refusals) = (0, 0);
     for number in 0..count {
         let made = Made::make(&admin, &mut dice, number).await;

@@ -374,7 +374,7 @@ async fn values_mean_what_literals_mean() {
     let mut random = Random::seeded("values beside literals");
     let (mut answers, mut refusals, mut inferred) = (0, 0, 0);
     let mut wrong = Vec::new();
-    let count = cases(1_500);
+    let count = cases(800);
     while answers + refusals + inferred + wrong.len() < count {
         let expression = catalogue.draw(&mut random);
         if expression.values.is_empty() {

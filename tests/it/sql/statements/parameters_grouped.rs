@@ -127,7 +127,7 @@ async fn a_value_that_is_grouped_by_has_the_types_of_its_other_places() {
     let app = on_postgres().await;
     let random = Random::seeded("values that are grouped by");
     let (mut wrong, mut compared) = (Vec::new(), 0);
-    let cases = cases(300);
+    let cases = cases(150);
     for place in 0..cases {
         let ((query, meant), values) = Call::new(random.clone().apart(place)).statement();
         let expected = answer(&app, &meant, "{}").await;

@@ -124,7 +124,7 @@ async fn values_of_one_statement_do_not_concern_each_other() {
     }
     let mut random = Random::seeded("values of one statement");
     let mut wrong = Vec::new();
-    for _ in 0..cases(250) {
+    for _ in 0..cases(120) {
         let chosen: Vec<usize> = (0..2 + random.below(4)).map(|_| random.below(ALONE.len())).collect();
         let told = ask(&chosen.iter().map(|at| &ALONE[*at]).collect::<Vec<_>>()).await;
         let expected = chosen.iter().map(|at| alone[*at].as_str()).collect::<Vec<_>>().join(",");

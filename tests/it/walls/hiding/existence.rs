@@ -126,7 +126,7 @@ pub(super) async fn what_is_hidden_is_told_like_what_does_not_exist(programs: &P
         all.push(case);
     }
     let positions: Vec<Position> = positions.iter().filter(named).cloned().collect();
-    for number in all.len()..cases(800) {
+    for number in all.len()..cases(400) {
         let mut case = Case::draw(&mut random, &positions, RELATIONS.len(), number);
         // What a batch finds only when it runs is told with the number of its set, and without a hint.
         if case.channel == Channel::Batch {

@@ -270,11 +270,11 @@ fn leaks(text: &str, sent: Option<&Sent>) -> Option<String> {
 }
 
 async fn nothing_tells_or_changes_what_is_hidden(programs: &Path) {
-    try_all(Attack::start(programs, User::Superuser).await, 2500).await;
+    try_all(Attack::start(programs, User::Superuser).await, 1200).await;
 }
 
 async fn nothing_tells_or_changes_what_is_hidden_where_names_stand_in(programs: &Path) {
-    try_all(Attack::start(programs, User::Owner).await, 1000).await;
+    try_all(Attack::start(programs, User::Owner).await, 500).await;
 }
 
 async fn try_all(mut attack: Attack, usual: usize) {
