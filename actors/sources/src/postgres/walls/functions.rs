@@ -39,12 +39,12 @@ pub(crate) enum Effect {
 /// arguments' types, as the catalogue has them (`int4`, not `integer`; `text[]` for arrays), without schemas: so it
 /// does not depend on the schema of an extension or on the search path.
 pub(crate) const SIGNATURE: &str = "pg_catalog.concat(p.proname, '(', \
-    (SELECT pg_catalog.string_agg(CASE WHEN e.oid IS NULL THEN t.typname::pg_catalog.text \
-            ELSE pg_catalog.concat(e.typname, '[]') END, ',' ORDER BY a.n) \
-     FROM pg_catalog.unnest(p.proargtypes) WITH ORDINALITY a(type, n) \
-     JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) a.type \
-     LEFT JOIN pg_catalog.pg_type e \
-         ON e.oid OPERATOR(pg_catalog.=) t.typelem AND e.typarray OPERATOR(pg_catalog.=) t.oid), ')')";
+    (SELECT pg_catalog.string_agg(\
+         (SELECT CASE WHEN e.oid IS NULL THEN t.typname::pg_catalog.text ELSE pg_catalog.concat(e.typname, '[]') END \
+          FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e \
+              ON e.oid OPERATOR(pg_catalog.=) t.typelem AND e.typarray OPERATOR(pg_catalog.=) t.oid \
+          WHERE t.oid OPERATOR(pg_catalog.=) a.type), ',' ORDER BY a.n) \
+     FROM pg_catalog.unnest(p.proargtypes) WITH ORDINALITY a(type, n)), ')')";
 
 /// The name of the extension that a function belongs to or NULL, an SQL expression over `p`, a row of `pg_proc`. It
 /// takes precedence over the schema: an extension may be in `pg_catalog`.
