@@ -54,8 +54,8 @@
 //! preserved; a tree that is printed again is another statement.
 
 pub use portico_core::{
-    backoff, budget, calendar, call, error, event, finding, heartbeat, identity, loopback, mutex, name, near, pattern,
-    principal, reply, shares, trace, workspace,
+    backoff, budget, calendar, call, effects, error, event, finding, heartbeat, identity, loopback, mutex, name, near,
+    pattern, principal, reply, shares, trace, workspace,
 };
 
 pub mod arrow {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use portico_actors::call::{Limits, Notices, Op, Origin};
 use portico_actors::directory::{ConnectionEntry, Directory};
+use portico_actors::effects::Effects;
 use portico_actors::error::Result;
 use portico_actors::principal::Principal;
 use portico_actors::reply::Reply;
@@ -18,6 +19,8 @@ pub(crate) struct AskOptions {
     pub(crate) limits: Limits,
     /// Receives the source's notices beside its answer.
     pub(crate) notices: Option<Notices>,
+    /// Notes what may stand at the source, whatever the answer is.
+    pub(crate) effects: Effects,
 }
 
 /// Runs a statement over all of `entries`, which `addressing` has found; `sent` records what is sent to each.
@@ -56,6 +59,6 @@ pub(crate) fn ask<'a>(
     if default.is_some_and(|catalog| !entry.name.eq_ignore_ascii_case(catalog)) {
         op.forget_default_schema();
     }
-    let AskOptions { by, origin, limits, notices } = asking;
-    directory.ask_with_notices(entry, origin, by, op, limits, notices)
+    let AskOptions { by, origin, limits, notices, effects } = asking;
+    directory.ask_and_note(entry, origin, by, op, limits, (notices, effects))
 }

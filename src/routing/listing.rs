@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use portico_actors::call::{Limits, MetadataFilter, MetadataKind, Mode, Op, Sql};
 use portico_actors::directory::{ConnectionEntry, Directory};
+use portico_actors::effects::Effects;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::pattern;
 use portico_actors::reply::{Cell, Column, Part, Reply, Results};
@@ -161,6 +162,7 @@ impl WorkspaceListing<'_> {
             origin: asking.origin,
             limits: Limits { rows: None, ..asking.limits },
             notices: None,
+            effects: Effects::default(),
         };
         let described = ask_workspace(federation, directory, reachable, op, asking, SentStatements::default()).await;
         let mut results = match described.and_then(Reply::into_results) {

@@ -116,7 +116,7 @@ pub(super) async fn ask(
     asking: AskOptions,
     sent: SentStatements,
 ) -> Result<Reply> {
-    let AskOptions { by, origin, limits, notices } = asking;
+    let AskOptions { by, origin, limits, notices, effects } = asking;
     let within = WorkspaceContext {
         workspace: Arc::clone(&reachable.workspace),
         is_reached: by.rights.covers(entry.id),
@@ -129,5 +129,5 @@ pub(super) async fn ask(
         *place = Some(within);
     }
     let by = reachable.writer(&by, entry.id);
-    directory.ask_with_notices(entry, origin, by, op, limits, notices).await
+    directory.ask_and_note(entry, origin, by, op, limits, (notices, effects)).await
 }

@@ -13,5 +13,5 @@ pub mod workspace;
 
 pub use caller::{identity, principal, reach};
 pub use limits::{backoff, budget, fair_queue, heartbeat, shares};
-pub use message::{call, event, reply, trace};
+pub use message::{call, effects, event, reply, trace};
 pub use naming::{calendar, keyed, name, near, pattern};

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exposure::names::Exposure;
 use portico_core::call::{Argument, Limits, MetadataFilter, MetadataKind, Notices};
+use portico_core::effects::Effects;
 use portico_core::error::Error;
 use portico_core::identity::AssumedIdentity;
 use portico_core::trace::TraceParent;
@@ -44,6 +45,8 @@ pub struct Plan {
     /// The caller's share of the connection's limits. A driver holds it until the source has ended everything that
     /// it started for the call, even if the caller has left.
     pub share: Option<CallShare>,
+    /// Notes what of it may stand, before that is sent.
+    pub effects: Effects,
 }
 
 /// A caller's share of a connection's limits, returned when the last clone is dropped.
@@ -66,6 +69,7 @@ impl Plan {
             estimates: false,
             exposure: None,
             share: None,
+            effects: Effects::default(),
         }
     }
 }

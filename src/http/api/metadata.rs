@@ -7,6 +7,7 @@ use std::time::Instant;
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::call::{Limits, MetadataKind};
 use portico_actors::directory::ConnectionEntry;
+use portico_actors::effects::Effects;
 use portico_actors::error::{Error, Result};
 use portico_actors::pattern::literal;
 use portico_actors::principal::Principal;
@@ -215,7 +216,7 @@ async fn begin(
         let workspace = app.workspace(by, &name)?;
         recorder.note_connections(app, &workspace.entries(&app.directory), by);
         recorder.note_workspace(&workspace.workspace.name);
-        let asking = AskOptions { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
+        let asking = asking(by, request, limits);
         let listed = routing::list_workspace(&app.federation, &app.directory, &workspace, metadata, narrow, asking);
         return answer::begin(listed.await?, app.room(by)).await;
     }
@@ -229,10 +230,16 @@ async fn begin(
         recorder.note_connection(app, only, by);
         recorder.note(|event| event.asked = Some(asked));
     }
-    let asking = AskOptions { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
+    let asking = asking(by, request, limits);
     let results = routing::list(&app.directory, wanted, Vec::new(), metadata, narrow, asking).await?;
     if is_of_one {
         return answer::begin_timed(asked, results, app.room(by), recorder).await;
     }
     answer::begin(results, app.room(by)).await
+}
+
+/// Returns the options of a listing, which changes nothing.
+fn asking(by: &Arc<Principal>, request: &HttpRequest, limits: Limits) -> AskOptions {
+    let (by, origin) = (Arc::clone(by), recorder::origin(request));
+    AskOptions { by, origin, limits, notices: None, effects: Effects::default() }
 }

@@ -7,6 +7,7 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use portico_actors::call::{Argument, Limits, Mode, Op, ProcedureCall, Sql};
 use portico_actors::directory::ConnectionEntry;
+use portico_actors::effects::Effects;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
 use portico_actors::reply::Results;
@@ -211,7 +212,10 @@ async fn begin(
     let asked_at = Instant::now();
     recorder.note(|event| event.asked = Some(asked_at));
     let SqlBody { op, limits, addressing } = asked;
-    let asking = AskOptions { by: Arc::clone(by), origin: recorder::origin(request), limits, notices: None };
+    // Noted for an `Idempotency-Key`.
+    let effects = request.extensions_mut().remove::<Effects>().unwrap_or_default();
+    let origin = recorder::origin(request);
+    let asking = AskOptions { by: Arc::clone(by), origin, limits, notices: None, effects };
     let (federation, directory) = (&app.federation, &app.directory);
     let reply = match (&workspace, entries.as_slice()) {
         (Some(workspace), _) => routing::ask_workspace(federation, directory, workspace, op, asking, sent).await?,

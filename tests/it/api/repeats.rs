@@ -128,6 +128,59 @@ async fn a_client_that_left_finds_its_answer() {
     assert_eq!(app.rows("SELECT count(*) FROM orders WHERE total = 1.1").await, json!([[1]]));
 }
 
+/// Procedures that commit by themselves, and constraints that are checked with the commit.
+const COMMITTING: &str = "
+    CREATE TABLE log (entry text);
+    CREATE TABLE late (id integer PRIMARY KEY, parent integer REFERENCES late DEFERRABLE INITIALLY DEFERRED);
+    CREATE PROCEDURE commits() LANGUAGE plpgsql AS $$
+        BEGIN INSERT INTO log VALUES ('called'); COMMIT; RAISE EXCEPTION 'boom'; END $$;";
+
+#[actix_web::test]
+async fn what_failed_and_may_stand_is_not_done_again() {
+    let url = fixture::postgres().await;
+    let other = connect(&url).await;
+    other.batch_execute(COMMITTING).await.unwrap();
+    let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
+    let entries = async |entry: &str| {
+        other.query_one("SELECT count(*) FROM log WHERE entry = $1", &[&entry]).await.unwrap().get::<_, i64>(0)
+    };
+    let refused = |(status, replayed, answer): (u16, bool, Value)| {
+        assert_eq!((status, replayed, &answer["error"]["code"]), (409, false, &json!(1000)), "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("may stand"), "{answer}");
+    };
+    let block = "DO $$ BEGIN INSERT INTO log VALUES ('called'); COMMIT; RAISE EXCEPTION 'boom'; END $$";
+    let failing = [
+        ("/api/exec", json!({"procedure": "commits"})),
+        ("/api/query", json!({"query": "CALL commits()"})),
+        ("/api/query", json!({"query": block})),
+    ];
+    for (number, (path, body)) in (1..).zip(&failing) {
+        let ask = || send(app.post(path).header("idempotency-key", format!("call {number}")).json(body));
+        let (status, _, answer) = ask().await;
+        assert_eq!((status, entries("called").await), (400, number), "{body}: {answer}");
+        refused(ask().await);
+        assert_eq!(entries("called").await, number, "{body}: it was done twice");
+    }
+    // What the source has rolled back may be tried again: also where its commit was sent behind it.
+    let slow = json!({"query": "INSERT INTO log SELECT 'slow' FROM pg_sleep(30)", "timeout": 1});
+    let late = json!({"query": "INSERT INTO late VALUES (1, 99)"});
+    for (key, body, code) in [("slow", slow, 1500), ("late", late, 1401)] {
+        for _ in 0..2 {
+            let (_, _, answer) = send(app.post("/api/query").header("idempotency-key", key).json(&body)).await;
+            assert_eq!(answer["error"]["code"], json!(code), "{answer}");
+        }
+    }
+    // A connection that is lost meanwhile tells nothing of the commit.
+    let lost = "INSERT INTO log SELECT 'lost' FROM pg_sleep(60)";
+    let lose = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+        WHERE state = 'active' AND query LIKE 'INSERT INTO log SELECT ''lost''%'";
+    let ends =
+        eventually("the statement to run", async || other.query_one(lose, &[]).await.unwrap().get::<_, i64>(0) > 0);
+    let ((status, _, answer), ()) = tokio::join!(send(keyed(&app, "lost", lost)), ends);
+    assert_eq!(status, 503, "{answer}");
+    refused(send(keyed(&app, "lost", lost)).await);
+}
+
 /// What a connection is configured with besides its address, before and after, and the statement that is sent
 /// under one key.
 const CHANGES: [(&str, &str, &str); 3] = [

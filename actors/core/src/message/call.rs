@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use super::effects::Effects;
 use super::reply::Reply;
 pub use super::request::RequestId;
 use super::trace::TraceParent;
@@ -30,6 +31,8 @@ pub struct Call {
     pub abandoned: CancellationToken,
     /// Receives the source's notices beside the result.
     pub notices: Option<Notices>,
+    /// Notes what of it may stand at the source, whatever its answer is.
+    pub effects: Effects,
 }
 
 impl actix::Message for Call {

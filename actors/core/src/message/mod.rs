@@ -1,6 +1,7 @@
 //! Messages through a mailbox: calls, replies, and events about them.
 
 pub mod call;
+pub mod effects;
 pub mod event;
 pub mod reply;
 pub(crate) mod request;

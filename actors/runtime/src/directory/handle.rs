@@ -17,6 +17,7 @@ use super::supervisor::{Drain, Supervisor};
 use super::usage::ConnectionLease;
 use crate::connection::{ConnectionSpec, Intensity, changed, unavailable};
 use portico_core::call::{Call, Limits, Notices, Op, Origin};
+use portico_core::effects::Effects;
 use portico_core::error::{Error, Result};
 use portico_core::event::Observer;
 use portico_core::heartbeat::Heartbeat;
@@ -157,23 +158,23 @@ impl Directory {
         op: Op,
         limits: Limits,
     ) -> Result<Reply> {
-        self.ask_with_notices(entry, origin, by, op, limits, None).await
+        self.ask_and_note(entry, origin, by, op, limits, (None, Effects::default())).await
     }
 
-    /// As above; `notices` receives the source's notices.
-    pub async fn ask_with_notices(
+    /// As above; the notices of the source are passed on, and what of the call may stand is noted.
+    pub async fn ask_and_note(
         &self,
         entry: &ConnectionEntry,
         origin: impl Into<Origin>,
         by: Arc<Principal>,
         op: Op,
         limits: Limits,
-        notices: Option<Notices>,
+        (notices, effects): (Option<Notices>, Effects),
     ) -> Result<Reply> {
         // A call that loses its credential is abandoned like one that loses its client.
         let abandoned = by.validity.child_token();
         let guard = abandoned.clone().drop_guard();
-        let call = Call { origin: origin.into(), by: by.at(entry.id), op, limits, abandoned, notices };
+        let call = Call { origin: origin.into(), by: by.at(entry.id), op, limits, abandoned, notices, effects };
         let (found, in_use) = self.begin(entry).await?;
         // Each declaration of a connection has a queue of its own.
         if !Arc::ptr_eq(&found.state.queue, &entry.state.queue) {

@@ -41,6 +41,17 @@ pub(crate) fn is_cancelled(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| code.code() == CANCELLED)
 }
 
+/// Returns true if the source says with this error that it undoes the transaction. A fatal one may come at any time,
+/// and that a message is too large is only said by our side of the wire.
+pub(crate) fn is_undone(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|source| !is_fatal(source) && !is_too_large(source))
+}
+
+/// Returns true if the error ended its session.
+fn is_fatal(source: &DbError) -> bool {
+    matches!(source.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+}
+
 /// The words for a source that cannot be reached or has gone; they name no host.
 pub(crate) fn unavailable(cause: impl std::fmt::Display) -> Error {
     Error::new(Kind::Unavailable, "the source is unavailable").because(cause)
@@ -71,7 +82,7 @@ pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
         return failure.hint(source.hint().unwrap_or("ask for less at once"));
     }
     // A pooler has one SQLSTATE for everything that ends a session; the severity distinguishes them.
-    let fatal = matches!(source.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
+    let fatal = is_fatal(source);
     let kind = match kind(sqlstate) {
         // A caller may raise any SQLSTATE, and the loss of a foreign server is not that of the source.
         Kind::Unavailable if !fatal => Kind::Rejected,

@@ -144,6 +144,7 @@ impl Shared {
         let context = CallContext::start(plan.limits, plan.abandoned, self.closing.clone())
             .hearing(plan.notices)
             .with_share(plan.share)
+            .noting(plan.effects)
             .with_role(&plan.identity);
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
         let options = ExecOptions { access, dry_run, describes: plan.describes, estimates: plan.estimates };

@@ -148,7 +148,7 @@ impl Drop for Inner {
 impl Inner {
     async fn run(&self, plan: Plan) -> Result<Results> {
         // The engine sends no notices, keeps no comments, and has no users.
-        let Plan { task, access, limits, abandoned, dry_run, exposure, .. } = plan;
+        let Plan { task, access, limits, abandoned, dry_run, exposure, effects, .. } = plan;
         let each = |prepared: Vec<Prepared>| prepared.into_iter().map(Step::new).collect::<Result<Vec<_>>>();
         let (steps, runs) = match task {
             Task::Describe(metadata, narrow) => return self.describe(metadata, narrow, limits, abandoned).await,
@@ -169,7 +169,7 @@ impl Inner {
             _ => (&self.readers, false),
         };
         let (rows, catalog, budget) = (limits.rows, Arc::clone(&self.name), self.budget.clone());
-        let execution = Execution { steps, runs, access, rows, catalog, dry_run, budget, exposure };
+        let execution = Execution { steps, runs, access, rows, catalog, dry_run, budget, exposure, effects };
         let results = execution.results();
         let work: Work = Box::new(move |opened, cancel, sender| statement::run(opened, cancel, sender, &execution));
         let (first, receiver) = start(workers, limits, abandoned, work, results).await?;

@@ -2,9 +2,11 @@
 //! are kept is in `store`; what a request does is not known here.
 //!
 //! A request with a key runs to its end even if its client leaves, since it may come back for the answer. Only
-//! successes are kept: a failed request was rolled back, and may be repeated under the same key. A repeated request
-//! is admitted like the first one, and gets the answer only if nothing that it depends on has changed; if something
-//! has, it is refused, since running it would do it twice. Keys are known to this process alone and only until it ends.
+//! successes are kept: a failed request that was refused or rolled back may be repeated under the same key. One that
+//! failed after its commit was sent, or in a procedure that may commit by itself, is not run again: what it did may
+//! stand. A repeated request is admitted like the first one, and gets the answer only if nothing that it depends on
+//! has changed; if something has, it is refused, since running it would do it twice. Keys are known to this process
+//! alone and only until it ends.
 
 mod store;
 
@@ -73,6 +75,7 @@ pub(in crate::http) async fn once(
             recorder.forget();
             request.extensions_mut().insert(admitted);
             request.extensions_mut().insert(socket::Unattended);
+            request.extensions_mut().insert(claim.effects());
             // Continues if this future is dropped.
             return rt::spawn(run(request, next, claim, app.room(&by)))
                 .await
@@ -124,6 +127,14 @@ fn kept(state: State) -> Result<StoredResponse, (StatusCode, Error)> {
                 "Idempotency-Key: the first request with this key ran, but its answer was not kept: it had more than \
                  {LARGEST} bytes, or answers held as many bytes as the service prepares at once"
             ))
+            .hint("look at what it did; use a new key to run it again"),
+        )),
+        State::Failed => Err((
+            error::CONFLICT,
+            Error::invalid(
+                "Idempotency-Key: the first request with this key failed, and what it did until then may stand: it ran \
+                 a procedure, which may commit by itself, or its commit was sent",
+            )
             .hint("look at what it did; use a new key to run it again"),
         )),
     }
@@ -180,7 +191,8 @@ fn standing(by: &Principal, connection: &Connection) -> Result<String> {
     Ok(format!("{:?}", (&by.rights, role, claims, connection.id, connection.fingerprint.source)))
 }
 
-/// Carries the request out and keeps its answer, if there is room for it while it is gathered.
+/// Carries the request out and keeps its answer, if there is room for it while it is gathered. Where there is none, the
+/// dropped `claim` frees the key, or keeps that something may stand.
 async fn run<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,

@@ -10,6 +10,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderValue;
 use actix_web::web;
 use bytes::Bytes;
+use portico_actors::effects::Effects;
 use portico_actors::mutex::lock;
 use sha2::{Digest as _, Sha256};
 
@@ -87,6 +88,8 @@ pub(super) enum State {
     Kept(StoredResponse),
     /// Its answer was too large.
     NotKept,
+    /// It failed, and what it did may stand.
+    Failed,
 }
 
 struct Entry {
@@ -141,7 +144,11 @@ impl IdempotencyStore {
             Some(entry) => KeyLookup::Known(entry.state.clone()),
             None => {
                 responses.entries.insert(key, Entry { request, state: State::Running });
-                KeyLookup::Nothing(IdempotencyLock { memory: memory.clone(), key: Some(key) })
+                KeyLookup::Nothing(IdempotencyLock {
+                    memory: memory.clone(),
+                    key: Some(key),
+                    effects: Effects::noted(),
+                })
             }
         }
     }
@@ -205,16 +212,23 @@ impl Responses {
     }
 }
 
-/// The right to carry out a request. Dropped, it leaves the key as if it had never been used.
+/// The right to carry out a request. Dropped, it leaves the key as if it had never been used, unless something that the
+/// request did may stand.
 pub(super) struct IdempotencyLock {
     memory: web::Data<IdempotencyStore>,
     key: Option<IdempotencyKey>,
+    effects: Effects,
 }
 
 impl IdempotencyLock {
     /// Keeps the answer for repeated requests.
     pub(super) fn complete(mut self, stored: StoredResponse) {
         self.end(State::Kept(stored));
+    }
+
+    /// Returns where it is to be noted what of the request may stand.
+    pub(super) fn effects(&self) -> Effects {
+        self.effects.clone()
     }
 
     /// Keeps only that there was an answer.
@@ -231,6 +245,9 @@ impl IdempotencyLock {
 
 impl Drop for IdempotencyLock {
     fn drop(&mut self) {
+        if self.effects.may_stand() {
+            self.end(State::Failed);
+        }
         if let Some(key) = self.key.take() {
             self.memory.responses().entries.remove(&key);
         }
@@ -313,6 +330,29 @@ mod tests {
         assert_eq!(responses.entries.len(), responses.ended.len());
         assert_eq!(responses.callers.values().map(|share| share.answers).sum::<usize>(), responses.ended.len());
         assert_eq!(responses.callers.values().map(|share| share.bytes).sum::<usize>(), responses.bytes);
+    }
+
+    #[test]
+    fn a_key_is_free_again_only_where_nothing_stands() {
+        let memory = web::Data::new(IdempotencyStore::default());
+        let begin = || {
+            let KeyLookup::Nothing(claim) = IdempotencyStore::find(&memory, key("a", 1), request(1)) else {
+                panic!("the key is not free")
+            };
+            claim
+        };
+        drop(begin());
+        let claim = begin();
+        claim.effects().commits();
+        claim.effects().undone();
+        drop(claim);
+        let claim = begin();
+        claim.effects().commits();
+        drop(claim);
+        let again = IdempotencyStore::find(&memory, key("a", 1), request(1));
+        assert!(matches!(again, KeyLookup::Known(State::Failed)));
+        let responses = memory.responses();
+        assert_eq!((responses.entries.len(), responses.ended.len()), (1, 1));
     }
 
     #[test]

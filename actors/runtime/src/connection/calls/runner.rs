@@ -104,6 +104,7 @@ impl Runner {
             estimates: false,
             exposure,
             share,
+            effects: call.effects.clone(),
         }
     }
 

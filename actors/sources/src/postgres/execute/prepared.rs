@@ -24,6 +24,7 @@ use crate::postgres::execute::answer::running;
 use crate::postgres::execute::answer::running::{Rows, RunningStatement};
 use crate::postgres::execute::answer::text_fallback::TextFallback;
 use crate::postgres::execute::envelope::autocommit::keep_if_it_comes_again;
+use crate::postgres::execute::envelope::options::TransactionMode;
 use crate::postgres::execute::envelope::transaction::{PREPARED, ending, give_up, held};
 use crate::postgres::execute::execution::Execution;
 use crate::postgres::execute::sent_text::SentText;
@@ -59,6 +60,9 @@ pub(crate) async fn prepared(
     };
     let text = text.unwrap_or_else(|| execution.text.clone());
     let run = Run { ready, text, bound, fallback, within, begins: execution.position.begins };
+    if mode == TransactionMode::Unattended {
+        session.effects().may_commit_itself();
+    }
     let mut running = RunningStatement::new(Arc::clone(&session), run.send(session), end);
     let failed = |error| execution.failure(&error, &sent);
     let first = context.bound(running.batch()).await?.map_err(failed)?;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::plan::CallShare;
 use portico_core::call::{Limits, Notices};
+use portico_core::effects::Effects;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::AssumedIdentity;
 
@@ -54,6 +55,7 @@ pub(crate) struct CallContext {
     notices: Option<Notices>,
     role: Option<Arc<str>>,
     share: Option<CallShare>,
+    effects: Effects,
 }
 
 impl CallContext {
@@ -67,6 +69,7 @@ impl CallContext {
             notices: None,
             role: None,
             share: None,
+            effects: Effects::default(),
         }
     }
 
@@ -78,6 +81,16 @@ impl CallContext {
     /// Sets the caller's share of the connection's room.
     pub(crate) fn with_share(self, share: Option<CallShare>) -> Self {
         Self { share, ..self }
+    }
+
+    /// Sets where it is noted what of the call may stand.
+    pub(crate) fn noting(self, effects: Effects) -> Self {
+        Self { effects, ..self }
+    }
+
+    /// Returns where it is noted what of the call may stand.
+    pub(crate) fn effects(&self) -> Effects {
+        self.effects.clone()
     }
 
     /// Returns the caller's share of the connection's room.

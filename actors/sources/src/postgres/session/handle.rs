@@ -23,6 +23,7 @@ use crate::postgres::session::pooled;
 use crate::postgres::session::setup::{AFTER_WRITING, CANCEL_TIMEOUT, NOTICE_OUR_END};
 use crate::postgres::session::statement_cache::{RecentTexts, StatementCache};
 use portico_core::call::Notices;
+use portico_core::effects::Effects;
 
 /// Ends a reader. ROLLBACK also undoes `set_config(…, false)`; advisory locks and statements that
 /// a function prepared survive it.
@@ -43,6 +44,8 @@ pub(crate) struct Session {
     slot: Option<OwnedSemaphorePermit>,
     /// The caller's share of the connection's limits; released with the slot if the session is given up.
     share: Option<CallShare>,
+    /// What of the caller's work may stand.
+    effects: Effects,
     number: u64,
     messages: Arc<MessageListener>,
     sessions: Arc<PoolState>,
@@ -51,13 +54,14 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Makes a session in use with the number `number`, and sets who receives its notices.
+    /// Makes a session in use with the number `number`, and sets who receives its notices, and where its effects are
+    /// noted.
     pub(crate) fn new(
         object: PooledSession,
         (slot, share): (OwnedSemaphorePermit, Option<CallShare>),
         number: u64,
         sessions: Arc<PoolState>,
-        notices: Option<Notices>,
+        (notices, effects): (Option<Notices>, Effects),
     ) -> Self {
         let messages = Arc::clone(&object.wire.messages);
         messages.set(notices);
@@ -67,6 +71,7 @@ impl Session {
             object: Some(object),
             slot: Some(slot),
             share,
+            effects,
             number,
             messages,
             sessions,
@@ -143,6 +148,11 @@ impl Session {
     /// Returns the memory reserved for its large rows.
     pub(crate) fn lent(&self) -> &PendingReservations {
         &self.wire().lent
+    }
+
+    /// Returns what of the caller's work may stand.
+    pub(crate) fn effects(&self) -> &Effects {
+        &self.effects
     }
 
     /// Asks the source to cancel the running statement.

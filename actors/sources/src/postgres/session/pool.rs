@@ -21,6 +21,7 @@ use crate::postgres::session::pool_state::{PoolState, PooledSession};
 use crate::postgres::session::setup::CANCEL_TIMEOUT;
 use crate::postgres::session::statement_cache::RecentTexts;
 use portico_core::call::Notices;
+use portico_core::effects::Effects;
 use portico_core::error::{Error, Kind, Result};
 
 /// The session pool of one connection. Idle sessions are kept for the next call of the same role; if the limit is
@@ -80,7 +81,7 @@ impl SessionPool {
         if !shared.tidied.load(Ordering::Acquire) && !shared.tidied.swap(true, Ordering::AcqRel) {
             tokio::spawn(tidy(Tidying(Arc::downgrade(shared))));
         }
-        Ok(Arc::new(hand_out(pooled, (slot, context.share()), shared, context.notices())))
+        Ok(Arc::new(hand_out(pooled, (slot, context.share()), shared, (context.notices(), context.effects()))))
     }
 
     /// Forgets the idle sessions: when one turned out dead, the others are likely to be.
@@ -110,11 +111,11 @@ fn hand_out(
     pooled: PooledSession,
     place: (OwnedSemaphorePermit, Option<CallShare>),
     shared: &Arc<PoolState>,
-    notices: Option<Notices>,
+    told: (Option<Notices>, Effects),
 ) -> Session {
     let number = shared.next.fetch_add(1, Ordering::Relaxed);
     shared.running().insert(number, Arc::clone(&pooled.wire.canceller));
-    Session::new(pooled, place, number, Arc::clone(shared), notices)
+    Session::new(pooled, place, number, Arc::clone(shared), told)
 }
 
 /// Until it is dropped, idle sessions are looked after.
@@ -136,7 +137,7 @@ async fn tidy(tidying: Tidying) {
         let Some(shared) = tidying.0.upgrade() else { return };
         while let Ok(slot) = Arc::clone(&shared.slots).try_acquire_owned() {
             let Some(pooled) = shared.pick_bare(CLEANED) else { break };
-            let session = hand_out(pooled, (slot, None), &shared, None);
+            let session = hand_out(pooled, (slot, None), &shared, (None, Effects::default()));
             if timeout(CANCEL_TIMEOUT, session.clean_whole()).await == Ok(true) {
                 session.settle();
             }

@@ -22,6 +22,7 @@ use crate::sqlite::walls::authorizer::{Authorizer, HiddenUse, is_reserved, reser
 use crate::sqlite::walls::visible_schema::{CheckFailure, VisibleSchema};
 use crate::{Access, Exposure, Repeated};
 use portico_core::budget::Budget;
+use portico_core::effects::Effects;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
 use portico_core::reply::{Column, Part};
@@ -52,6 +53,8 @@ pub(crate) struct Execution {
     pub(crate) budget: Budget,
     /// What is exposed to its caller, if less than the connection exposes.
     pub(crate) exposure: Option<Exposure>,
+    /// Notes what of it may stand.
+    pub(crate) effects: Effects,
 }
 
 impl Execution {
@@ -114,7 +117,7 @@ fn carry_out(opened: &OpenDatabase, cancel: &CancelFlag, sender: &Sender, execut
             if (number, set) == (last, last_set) {
                 drop(prepared);
                 if let Some(open) = open.take() {
-                    if execution.dry_run { open.try_out(cancel)? } else { open.commit(cancel)? }
+                    if execution.dry_run { open.try_out(cancel)? } else { open.commit(cancel, &execution.effects)? }
                 }
                 return end.send(sender);
             }
@@ -368,10 +371,18 @@ impl<'a> Transaction<'a> {
         Ok(Self { connection, authorizer })
     }
 
-    fn commit(self, cancel: &CancelFlag) -> Result<()> {
+    fn commit(self, cancel: &CancelFlag, effects: &Effects) -> Result<()> {
         cancel.settle()?;
+        effects.commits();
         let committed = self.authorizer.trusting(|| self.connection.execute_batch("COMMIT"));
-        committed.map_err(|error| translate(&error, None, cancel))
+        committed.map_err(|error| {
+            let failure = translate(&error, None, cancel);
+            // What a file holds that could not be written shows when it is opened again.
+            if !matches!(failure.kind, Kind::Unavailable | Kind::Internal) {
+                effects.undone();
+            }
+            failure
+        })
     }
 
     /// Undoes it, or fails as its commit would.

@@ -2,8 +2,9 @@
 
 use futures_util::StreamExt as _;
 
-use crate::Access;
-use crate::sqlite::tests::{Options, fixture, plan};
+use crate::sqlite::tests::{Options, fixture, plan, whole};
+use crate::{Access, Plan};
+use portico_core::effects::Effects;
 use portico_core::error::Kind;
 use portico_core::reply::Part;
 
@@ -74,6 +75,25 @@ async fn broken_constraints_are_conflicts_with_their_sqlstate() {
     }
     let state = "SELECT (SELECT count(*) FROM customers), (SELECT count(*) FROM orders), (SELECT count(*) FROM audit)";
     assert_eq!(fixture.value(state).await, "2|0|1");
+}
+
+#[tokio::test]
+async fn only_what_was_committed_may_stand() {
+    let fixture = fixture(SCRIPT, Options::default());
+    for (text, dry_run, stands) in [
+        ("INSERT INTO customers VALUES (1, 'z@example.org', 1)", false, false),
+        ("INSERT INTO orders (customer_id, later) VALUES (1, 99)", false, false),
+        ("INSERT INTO audit VALUES (2)", true, false),
+        ("SELECT count(*) FROM audit", false, false),
+        ("INSERT INTO audit VALUES (2)", false, true),
+    ] {
+        let effects = Effects::noted();
+        let plan = Plan { dry_run, effects: effects.clone(), ..plan(text, Access::ReadWrite) };
+        if let Ok(results) = fixture.source.run(plan).await {
+            whole(results).await.unwrap();
+        }
+        assert_eq!(effects.may_stand(), stands, "{text}");
+    }
 }
 
 #[tokio::test]

@@ -255,6 +255,10 @@ impl State {
 
     fn noticed(&mut self, error: tokio_postgres::Error) -> tokio_postgres::Error {
         self.cancelled |= failure::is_cancelled(&error);
+        if failure::is_undone(&error) {
+            // A COMMIT that was sent behind it finds a transaction that has failed.
+            self.session.effects().undone();
+        }
         error
     }
 

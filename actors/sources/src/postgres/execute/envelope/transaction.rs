@@ -11,6 +11,7 @@ use super::identity;
 use super::options::{TransactionMode, TransactionPosition};
 use crate::postgres::execute::answer::running::{EndOutcome, TransactionEnd};
 use crate::postgres::execute::execution::Execution;
+use crate::postgres::failure;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::postgres::session::setup::settings;
@@ -28,6 +29,9 @@ pub(crate) fn continuing(context: &CallContext) -> String {
 /// Sent with a statement that was prepared after [`continuing`].
 pub(crate) const PREPARED: &str = "RELEASE SAVEPOINT portico_preparing";
 const NOT_PREPARED: &str = "ROLLBACK TO SAVEPOINT portico_preparing; RELEASE SAVEPOINT portico_preparing";
+
+/// Keeps what a transaction has done.
+const COMMIT: &str = "COMMIT";
 
 /// The settings of a fresh session for the form of values and texts (`session/setup.rs`), for one transaction:
 /// behind a pooler there is no session to set up.
@@ -75,7 +79,7 @@ pub(crate) fn held(session: &Arc<Session>, mode: TransactionMode, position: Tran
 pub(crate) fn closing(session: &Arc<Session>, mode: TransactionMode) -> BoxFuture<'static, EndOutcome> {
     match mode {
         TransactionMode::ReadOnly => close(session, None),
-        TransactionMode::ReadWrite => close(session, Some("COMMIT")),
+        TransactionMode::ReadWrite => close(session, Some(COMMIT)),
         TransactionMode::Unattended => close(session, Some("")),
         TransactionMode::DryRun => {
             let session = Arc::clone(session);
@@ -102,19 +106,34 @@ fn close(session: &Arc<Session>, word: Option<&'static str>) -> BoxFuture<'stati
     async move {
         match word {
             None => EndOutcome { outcome: Ok(()), clean: session.after_reading().await },
-            Some("COMMIT") if session.pooled => {
-                let (outcome, clean) = session.commit_pooled().await;
-                EndOutcome { outcome, clean }
-            }
+            Some(COMMIT) => commit(&session).await,
             Some(_) if session.pooled => EndOutcome { outcome: Ok(()), clean: session.after_reading().await },
             Some(word) => {
-                // In two messages: if COMMIT fails, the rest of its message is not run.
                 let (outcome, clean) = join(session.batch_execute(word), session.after_writing()).await;
                 EndOutcome { outcome, clean }
             }
         }
     }
     .boxed()
+}
+
+/// Commits, and notes before that what may stand now.
+async fn commit(session: &Session) -> EndOutcome {
+    // On a session that is lost already nothing is sent.
+    if !session.is_closed() {
+        session.effects().commits();
+    }
+    if session.pooled {
+        // A refusal may be of what is reset behind COMMIT.
+        let (outcome, clean) = session.commit_pooled().await;
+        return EndOutcome { outcome, clean };
+    }
+    // In two messages: if COMMIT fails, the rest of its message is not run.
+    let (outcome, clean) = join(session.batch_execute(COMMIT), session.after_writing()).await;
+    if outcome.as_ref().is_err_and(failure::is_undone) {
+        session.effects().undone();
+    }
+    EndOutcome { outcome, clean }
 }
 
 /// Rolls a transaction back.
