@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::parameters::{answer, on_postgres};
 use crate::support::dice::{Random, cases};
+use crate::support::fixture;
 
 /// Types, and values that are read by several of them in several ways.
 const TYPES: &[&str] = &[
@@ -192,4 +193,21 @@ async fn a_name_that_stands_for_no_value_is_told_as_it_was_written() {
     let raising = "DO $do$ BEGIN RAISE EXCEPTION 'at or near \"$1\"' USING ERRCODE = '42601'; END $do$";
     let (_, answer) = app.query(json!({"query": raising})).await;
     assert!(answer["error"]["message"].as_str().unwrap_or_default().contains("$1"), "{answer}");
+}
+
+/// Before a statement runs that only reads, the server is asked how it understands it, by a function of our own.
+#[actix_web::test]
+async fn a_type_that_takes_no_value_is_told_without_a_word_of_how_the_statement_is_checked() {
+    let app = fixture::with_postgres(&fixture::postgres().await, "access = \"read-only\"").await;
+    for query in ["SELECT @x::record[]", "SELECT count(*) FROM orders WHERE id = @id AND @x::record[] IS NOT NULL"] {
+        let mut given = json!({"@x": {"value": "{}"}});
+        if query.contains("@id") {
+            given["@id"] = json!({"value": 1});
+        }
+        let (status, answer) = app.query(json!({"query": query, "parameters": given})).await;
+        let error = &answer["error"];
+        assert_eq!((status, &error["code"], &error["sqlState"]), (400, &json!(1000), &json!("0A000")), "{answer}");
+        assert_eq!(error["message"], "parameter @x: the type record[] takes no value from outside", "{query}");
+        assert_eq!(error["hint"], "cast @x to text or jsonb", "{query}");
+    }
 }

@@ -8,6 +8,7 @@ use futures_util::future::{join, join4};
 use tokio_postgres::error::{ErrorPosition, SqlState};
 use tokio_postgres::types::{Kind as TypeKind, Type};
 
+use crate::postgres::bind::attempts::Inferred;
 use crate::postgres::bind::inference::inferred;
 use crate::postgres::execute::envelope::identity;
 use crate::postgres::execute::envelope::options::TransactionMode;
@@ -17,6 +18,8 @@ use crate::postgres::execute::sent_text::SentText;
 use crate::postgres::quote::quoted;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
+use crate::statements::bindings;
+use portico_core::call::Argument;
 use portico_core::error::{Error, Kind, Result};
 
 /// Characters of a tree that is read; a longer one is not judged.
@@ -51,10 +54,11 @@ pub(crate) async fn ask(
     text: &str,
     context: &CallContext,
 ) -> Result<Analysis> {
-    let (mut text, mut types) = (Cow::Borrowed(text), Vec::new());
+    let (mut text, mut types, mut valueless) = (Cow::Borrowed(text), Vec::new(), None);
     if !execution.arguments().is_empty() {
         let inferred = inferred(session, execution, context).await?;
         types = inferred.statement.params().to_vec();
+        valueless = refused_parameter(&inferred, execution.arguments());
         // No parameter precedes the part: their numbers are the same in it.
         if let Some(split) = &inferred.split {
             text = Cow::Owned(split.text_of(&text, execution.arguments()));
@@ -67,7 +71,11 @@ pub(crate) async fn ask(
     match made {
         Ok(()) => {}
         Err(error) if is_no_query(&error) => return Ok(Analysis::NoQuery),
-        Err(error) => return Ok(Analysis::Refused(error)),
+        // The server speaks of the function, which the caller has not written.
+        Err(error) => match valueless.filter(|_| error.code() == Some(&SqlState::INVALID_FUNCTION_DEFINITION)) {
+            Some(refused) => return Err(refused.because(error)),
+            None => return Ok(Analysis::Refused(error)),
+        },
     }
     let tree: String =
         tree.and_then(|row| row.try_get(0)).map_err(|error| execution.failure(&error, &SentText::SAME))?;
@@ -76,6 +84,31 @@ pub(crate) async fn ask(
             .hint("send fewer values, or many of them as one array"));
     }
     Ok(Analysis::Tree(tree))
+}
+
+/// Returns the error for the first parameter of a type of which the server takes no value: a function cannot have
+/// such an argument either. Its SQLSTATE is the server's for a value of such a type (`feature_not_supported`).
+fn refused_parameter(inferred: &Inferred, arguments: &[Argument]) -> Option<Error> {
+    let given: Vec<&Argument> = match &inferred.split {
+        Some(split) => split.arguments(arguments),
+        None => arguments.iter().collect(),
+    };
+    let (argument, type_) = given.into_iter().zip(inferred.statement.params()).find(|(_, type_)| is_pseudo(type_))?;
+    let type_ = match type_.name().strip_prefix('_') {
+        Some(element) => format!("{element}[]"),
+        None => type_.name().to_owned(),
+    };
+    let name = bindings::name_without_at(&argument.name);
+    let message = format!("parameter @{name}: the type {type_} takes no value from outside");
+    Some(Error::invalid(message).sqlstate("0A000").hint(format!("cast @{name} to text or jsonb")).judged())
+}
+
+/// Whether a type is a pseudo-type, or an array of one.
+fn is_pseudo(type_: &Type) -> bool {
+    match type_.kind() {
+        TypeKind::Array(element) => matches!(element.kind(), TypeKind::Pseudo),
+        kind => matches!(kind, TypeKind::Pseudo),
+    }
 }
 
 /// Runs `text`, such as a statement of definition, to learn the server's error; the caller must roll the
