@@ -46,7 +46,9 @@ impl Handler<Fetched> for AuthActor {
         let Some(issuer) = self.issuers.get_mut(index) else { return };
         match issuer.fetched(keys, now) {
             // What was let in by a key that is gone must neither stay in the cache nor go on.
-            Ok(()) => self.reverify(),
+            Ok(true) => self.reverify(),
+            // A token that names an unknown key must not cost all callers what is cached of them.
+            Ok(false) => {}
             Err(cause) => {
                 let issuer = issuer.name().to_owned();
                 (self.settings.observer)(&Event::IssuerFailed { issuer, cause });

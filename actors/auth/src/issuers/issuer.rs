@@ -238,18 +238,24 @@ impl Issuer {
     }
 
     /// The keys that a token with this `kid` may be signed with. A set need not name its keys, and those of different
-    /// kinds may share a name (RFC 7517 §4.5); a token need not name one (RFC 7515 §4.1.4).
+    /// kinds may share a name (RFC 7517 §4.5); a token need not name one (RFC 7515 §4.1.4). A key without a name may be
+    /// meant by every name that no key has.
     fn candidates(&self, kid: Option<&str>) -> impl Iterator<Item = &VerifyingKey> {
-        let kid = kid.filter(|_| self.is_fetched());
+        let kid = kid.filter(|_| self.is_fetched()).map(|kid| if self.has(kid) { kid } else { "" });
         self.keys.iter().filter(move |key| kid.is_none_or(|kid| key.kid == kid))
+    }
+
+    /// Whether a key has this name.
+    fn has(&self, kid: &str) -> bool {
+        self.keys.iter().any(|key| key.kid == kid)
     }
 
     /// Returns why a token that no candidate has signed is refused.
     fn unverified(&self, refusal: Refusal, kid: Option<&str>) -> Refusal {
         let is_unknown = match refusal {
             Refusal::UnknownKey => true,
-            // Without a name it may be signed with a key that is newer than ours.
-            Refusal::WrongAlgorithm | Refusal::WrongSignature => kid.unwrap_or_default().is_empty(),
+            // Without the name of a key of ours it may be signed with a newer one.
+            Refusal::WrongAlgorithm | Refusal::WrongSignature => kid.is_none_or(|kid| kid.is_empty() || !self.has(kid)),
             _ => false,
         };
         if !is_unknown || !self.is_fetched() {
@@ -312,17 +318,20 @@ impl Issuer {
         }
     }
 
-    /// Takes over fetched keys; after a failure the known keys stay in use. The failure's cause is for the log.
-    pub(crate) fn fetched(&mut self, keys: Keys, now: Timestamp) -> std::result::Result<(), String> {
+    /// Takes over fetched keys, and returns whether they are others than before; after a failure the known keys stay in
+    /// use. The failure's cause is for the log.
+    pub(crate) fn fetched(&mut self, keys: Keys, now: Timestamp) -> std::result::Result<bool, String> {
         self.fetching = false;
         self.waiting.clear();
         let now = Moment::now(now);
         self.tried_at = Some(now);
         self.failed = keys.is_err();
         let read = keys.map_err(|cause| self.told(cause, now))?;
-        self.keys = read.into_iter().filter_map(|(kid, public)| VerifyingKey::new(kid, public, None).ok()).collect();
-        self.fetched_at = Some(now);
-        Ok(())
+        let read = read.into_iter().filter_map(|(kid, public)| VerifyingKey::new(kid, public, None).ok());
+        let before = std::mem::replace(&mut self.keys, read.collect());
+        let named = |key: &VerifyingKey| (key.kid.clone(), key.public.clone());
+        let is_first = self.fetched_at.replace(now).is_none();
+        Ok(is_first || !self.keys.iter().map(named).eq(before.iter().map(named)))
     }
 }
 

@@ -108,7 +108,7 @@ pub(super) async fn ask(actor: &Addr<AuthActor>, token: String) -> Option<Arc<Pr
     verdict(actor, token).await.ok()
 }
 
-async fn verdict(actor: &Addr<AuthActor>, token: String) -> Result<Arc<Principal>> {
+pub(super) async fn verdict(actor: &Addr<AuthActor>, token: String) -> Result<Arc<Principal>> {
     let credential = Credential::Bearer(SecretString::from(token));
     let asked = Authenticate { credential, endpoint: Endpoint::Mcp, from: None };
     actor.send(VerifyCredential::from(asked)).await.unwrap()

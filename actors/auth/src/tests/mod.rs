@@ -8,6 +8,7 @@ mod assertions;
 mod attacks;
 mod authority;
 mod changes;
+mod issuer_keys;
 mod issuers;
 mod on_a_file;
 mod on_postgres;

@@ -46,7 +46,8 @@ impl AuthActor {
             let error = Error::forbidden("the access token has no scope that is known here").needs("read");
             return because(error.hint("ask for one with the scope read, write or admin"));
         }
-        if refusal == Refusal::KeysAway {
+        // It may be good. Who takes it for a bad one signs in anew, for the same.
+        if matches!(refusal, Refusal::KeysAway | Refusal::KeysTooOld) {
             let told = "this credential cannot be checked at the moment: the keys of its issuer could not be fetched";
             return because(Error::new(Kind::Unavailable, told).retry_after(BETWEEN_FAILURES).judged());
         }
