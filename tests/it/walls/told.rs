@@ -1,6 +1,6 @@
 //! What agents are told of a schema has nothing of what is hidden from them: instructions, what clients are told at
 //! first, resources, completions, listings, hints and near names, by generated spellings of hidden names, through
-//! every address; and each role is told of what it may see alone, whoever asked before.
+//! every address; and each role is told of what it may see alone, whoever asked before, also of keys and indexes.
 
 use std::path::Path;
 
@@ -15,6 +15,7 @@ use crate::support::service::Service;
 on_each_server! {
     no_text_for_agents_tells_what_is_hidden
     each_role_is_told_of_its_own
+    a_key_is_told_to_who_may_see_its_columns
 }
 
 const EXPOSURE: &str = r#"access = "read-write"
@@ -222,4 +223,111 @@ async fn each_role_is_told_of_its_own(programs: &Path) {
             assert_eq!(leak(&other.text, ""), None, "{round} {address}: {}", other.text);
         }
     }
+}
+
+/// Keys, indexes and rules of columns that the first role may not see, and some of those that it may.
+const KEYED: &str = "
+CREATE TABLE makers (id int PRIMARY KEY, name text, canary_code_zq7 text UNIQUE, UNIQUE (name) INCLUDE (canary_code_zq7));
+CREATE TABLE sizes (width int, canary_height_zq7 int, PRIMARY KEY (width, canary_height_zq7));
+CREATE POLICY high ON sizes USING (canary_height_zq7 > 0);
+CREATE TABLE goods (id int PRIMARY KEY, brand text REFERENCES makers (name), maker text REFERENCES makers (canary_code_zq7),
+    width int, height int, FOREIGN KEY (width, height) REFERENCES sizes, double int GENERATED ALWAYS AS (width * 2) STORED,
+    canary_maker_zq7 int REFERENCES makers, canary_length_zq7 int GENERATED ALWAYS AS (length('canary_value_zq7_made')) STORED,
+    canary_secret_zq7 text DEFAULT 'canary_value_zq7_default' CHECK (canary_secret_zq7 IN ('canary_value_zq7_one', 'canary_value_zq7_two')),
+    UNIQUE (brand, canary_secret_zq7), CHECK (brand <> canary_secret_zq7), CHECK (width < 100));
+COMMENT ON COLUMN goods.canary_secret_zq7 IS 'canary_value_zq7_comment';
+CREATE FUNCTION is_good(goods) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'yes'::text $$;
+CREATE INDEX goods_brand_width ON goods (brand) WHERE width > 7;
+CREATE UNIQUE INDEX goods_shouted ON goods (upper(brand));
+CREATE INDEX ON goods (canary_secret_zq7);
+CREATE INDEX goods_lowered ON goods (lower(canary_secret_zq7));
+CREATE INDEX goods_some ON goods (id) WHERE canary_secret_zq7 > 'canary_value_zq7_where';
+CREATE INDEX goods_with ON goods (id) INCLUDE (canary_secret_zq7);
+CREATE UNIQUE INDEX goods_once ON goods (brand) WHERE canary_secret_zq7 = 'canary_value_zq7_once';
+CREATE INDEX goods_whole ON goods (id) WHERE is_good(goods.*) = 'canary_value_zq7_whole';
+CREATE TRIGGER kept BEFORE UPDATE ON goods FOR EACH ROW WHEN (NEW.canary_secret_zq7 = 'canary_value_zq7_trigger')
+    EXECUTE FUNCTION suppress_redundant_updates_trigger();
+CREATE VIEW shelf AS SELECT id, canary_secret_zq7 FROM goods WHERE canary_secret_zq7 <> 'canary_value_zq7_view';
+GRANT SELECT (id, name) ON makers TO north;
+GRANT SELECT (width) ON sizes TO north;
+GRANT SELECT (id, brand, maker, width, height, double), INSERT (id, brand) ON goods TO north;
+GRANT SELECT (id) ON shelf TO north;
+GRANT SELECT ON makers, sizes, goods, shelf TO south;";
+
+async fn a_key_is_told_to_who_may_see_its_columns(programs: &Path) {
+    let server = Server::start(programs).await;
+    server.admin().await.batch_execute(&format!("{}{KEYED}", text("identity/setup.sql"))).await.unwrap();
+    let url = server.cluster.url("gateway", "walls");
+    let service = Configuration::new().connection("shop", &url, IDENTITY).with(WORKSPACE).serve().await;
+    let listed = async |by: &Caller, path: &str| {
+        let url = format!("{}/api/{path}", service.url);
+        send(service.http.get(url).basic_auth(&by.name, Some(&by.secret))).await
+    };
+    // What the first role is told of a listing, and what only the second one is.
+    let listings: [(&str, &[&str], &[&str]); 8] = [
+        ("tables", &["goods", "makers", "shelf", "sizes"], &[]),
+        ("columns", &["double", "public.makers.name"], &["canary_secret_zq7", "public.makers.canary_code_zq7"]),
+        ("primaryKeys", &["goods_pkey", "makers_pkey"], &["sizes_pkey", "canary_height_zq7"]),
+        (
+            "importedKeys",
+            &["goods_brand_fkey"],
+            &["goods_maker_fkey", "goods_width_height_fkey", "makers_name_canary_code_zq7_key"],
+        ),
+        ("exportedKeys", &["goods_brand_fkey"], &["goods_maker_fkey", "goods_width_height_fkey", "canary_maker_zq7"]),
+        (
+            "indexes",
+            &["goods_pkey", "makers_pkey", "goods_brand_width", "goods_shouted"],
+            &[
+                "goods_lowered",
+                "goods_some",
+                "canary_value_zq7_where",
+                "goods_with",
+                "goods_once",
+                "goods_whole",
+                "sizes_pkey",
+            ],
+        ),
+        ("procedures", &["is_good"], &[]),
+        ("procedureParameters", &["is_good"], &[]),
+    ];
+    for (listing, told, kept) in listings {
+        let path = format!("{listing}?catalogName=shop&schemaName=public");
+        let (first, second) = (listed(&service.writer, &path).await, listed(&service.reader, &path).await);
+        assert_eq!((first.status, second.status), (200, 200), "{path}: {} {}", first.text, second.text);
+        assert_eq!(leak(&first.text, ""), None, "{path}: {}", first.text);
+        for word in told {
+            assert!(first.text.contains(word) && second.text.contains(word), "{path}: no {word} in {}", first.text);
+        }
+        for word in kept {
+            assert!(second.text.contains(word), "{path}: no {word} in {}", second.text);
+            assert!(!first.text.contains(word), "{path}: {word} in {}", first.text);
+        }
+    }
+    for listing in ["tables", "columns", "primaryKeys", "importedKeys", "exportedKeys", "indexes"] {
+        let path = format!("{listing}?workspace=market");
+        let first = listed(&service.writer, &path).await;
+        assert_eq!((first.status, leak(&first.text, "")), (200, None), "{path}: {}", first.text);
+    }
+    let instructions = json!({"name": "get_instructions"});
+    for address in addresses() {
+        let second = ask(&service, &service.reader, &address, "tools/call", &instructions).await;
+        for word in ["canary_secret_zq7", "canary_height_zq7", "makers.canary_code_zq7"] {
+            assert!(second.text.contains(word), "{address}: no {word} in {}", second.text);
+        }
+        let first = ask(&service, &service.writer, &address, "tools/call", &instructions).await;
+        assert!(first.text.contains("makers.name"), "{address}: {}", first.text);
+        assert_eq!(leak(&first.text, ""), None, "{address}: {}", first.text);
+    }
+    let address = &addresses()[0];
+    for table in ["goods", "makers", "sizes"] {
+        let uri = json!({"uri": format!("portico://shop/public/{table}")});
+        let first = ask(&service, &service.writer, address, "resources/read", &uri).await;
+        assert!(first.text.contains("contents"), "{table}: {}", first.text);
+        assert_eq!(leak(&first.text, ""), None, "{table}: {}", first.text);
+    }
+    let query = "INSERT INTO goods (id, brand) VALUES (1, 'x') ON CONFLICT (brand) DO NOTHING";
+    let call = json!({"name": "execute_sql", "arguments": {"query": query}});
+    let first = ask(&service, &service.writer, address, "tools/call", &call).await;
+    assert!(first.text.contains("upper(brand)"), "the keys that there are: {}", first.text);
+    assert_eq!(leak(&first.text, ""), None, "{}", first.text);
 }

@@ -1,7 +1,7 @@
 //! Catalogue data of tables and columns beyond the listings of JDBC: estimates, references, labels, checks,
 //! partitions. The parameters of the queries are those of `metadata.rs`.
 
-use crate::postgres::catalog::fragments::{visible_column, visible_table};
+use crate::postgres::catalog::fragments::{visible_column, visible_columns, visible_index, visible_table};
 
 /// The estimated number of rows of `pg_class c`, for a partitioned table the sum of its partitions; NULL if there
 /// are no statistics.
@@ -25,18 +25,19 @@ pub(crate) const CHECKS: &str = "(SELECT pg_catalog.string_agg(
         OR (k.contypid <> 0 AND k.contypid = t.oid)))";
 
 /// The column that the column `a` of `c` refers to, as `schema.table.column`: that of the first foreign key whose
-/// table the caller may see.
+/// table, and whose columns on both sides, the caller may see.
 pub(crate) fn references() -> String {
-    let (visible, column) = (visible_table("p", ""), visible_column("p", "b.attnum"));
+    let visible = visible_table("p", "");
+    let columns = format!("{} AND {}", visible_columns("c", "x.conkey"), visible_columns("p", "x.confkey"));
     format!(
         "(SELECT pg_catalog.concat_ws('.', o.nspname, p.relname, b.attname) FROM pg_catalog.pg_constraint x
         JOIN pg_catalog.pg_class p ON p.oid = x.confrelid
         JOIN pg_catalog.pg_namespace o ON o.oid = p.relnamespace
         CROSS JOIN LATERAL unnest(x.conkey, x.confkey) AS k(theirs, ours)
         JOIN pg_catalog.pg_attribute b ON b.attrelid = p.oid AND b.attnum = k.ours
-        WHERE x.contype = 'f' AND x.conrelid = c.oid AND k.theirs = a.attnum AND {visible}
-            AND pg_catalog.has_schema_privilege(o.oid, 'USAGE')
-            AND {column}
+        WHERE x.contype = 'f' AND x.conrelid = c.oid AND a.attnum = ANY (x.conkey) AND k.theirs = a.attnum
+            AND {visible} AND pg_catalog.has_schema_privilege(o.oid, 'USAGE')
+            AND {columns}
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint q
                 WHERE q.oid = x.conparentid AND q.conrelid = x.conrelid)
         ORDER BY x.conname LIMIT 1)"
@@ -139,8 +140,7 @@ fn table_checks() -> String {
 /// The unique keys of `pg_class c` beside its primary key, as a JSON array: `(a, b) WHERE (c > 0)`. Those that name
 /// anything but visible columns are left out.
 fn unique_keys() -> String {
-    let (column, type_) = (visible_column("c", "n.attnum"), of_a_column());
-    let depended_on = visible_column("c", "e.refobjsubid::int2");
+    let (visible, type_) = (visible_index("c", "i"), of_a_column());
     format!(
         "(SELECT pg_catalog.json_agg('(' || (
             SELECT pg_catalog.string_agg(pg_catalog.pg_get_indexdef(i.indexrelid, k.place, true), ', ' ORDER BY k.place)
@@ -148,14 +148,13 @@ fn unique_keys() -> String {
             || COALESCE(' WHERE ' || pg_catalog.pg_get_expr(i.indpred, i.indrelid), '') ORDER BY i.indexrelid)
     FROM pg_catalog.pg_index i
     WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND NOT i.indisprimary
-        AND NOT EXISTS (SELECT FROM unnest(i.indkey::int2[]) AS n(attnum) WHERE n.attnum > 0
-            AND NOT {column})
+        AND {visible}
         AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
             WHERE e.classid = 'pg_catalog.pg_class'::regclass AND e.objid = i.indexrelid
             AND e.refclassid <> 'pg_catalog.pg_constraint'::regclass AND NOT {type_}
             -- An index of a partition depends on that of the whole.
-            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass AND (e.deptype IN ('P', 'S') OR (e.refobjid = c.oid
-                AND (e.refobjsubid = 0 OR {depended_on}))))))"
+            AND NOT (e.refclassid = 'pg_catalog.pg_class'::regclass
+                AND (e.deptype IN ('P', 'S') OR e.refobjid = c.oid))))"
     )
 }
 

@@ -59,3 +59,32 @@ pub(crate) fn visible_table(table: &str, whom: &str) -> String {
 pub(crate) fn visible_column(table: &str, number: &str) -> String {
     format!("pg_catalog.has_column_privilege({table}.oid, {number}, 'SELECT, INSERT, UPDATE')")
 }
+
+/// The condition that callers may see every column of `pg_class` under the name `table` whose number is in the array
+/// `numbers`; 0 stands for an expression. Who may use the whole table is asked about no column.
+pub(crate) fn visible_columns(table: &str, numbers: &str) -> String {
+    format!(
+        "(pg_catalog.has_table_privilege({table}.oid, 'SELECT, INSERT, UPDATE')
+        OR NOT EXISTS (SELECT FROM pg_catalog.unnest({numbers}) AS h(number)
+            WHERE h.number > 0 AND NOT {}))",
+        visible_column(table, "h.number")
+    )
+}
+
+/// The condition that callers may see every column of `pg_class` under the name `table` that its index
+/// `pg_index` under the name `index` has, includes, or uses in an expression or in its predicate. What names the
+/// whole row depends on no column, and uses all.
+pub(crate) fn visible_index(table: &str, index: &str) -> String {
+    format!(
+        "(pg_catalog.has_table_privilege({table}.oid, 'SELECT, INSERT, UPDATE') OR NOT EXISTS (
+        SELECT FROM (SELECT u.number FROM pg_catalog.unnest({index}.indkey::int2[]) AS u(number)
+            UNION ALL SELECT e.refobjsubid::int2 FROM pg_catalog.pg_depend e
+                WHERE e.classid = 'pg_catalog.pg_class'::regclass AND e.objid = {index}.indexrelid
+                AND e.refclassid = 'pg_catalog.pg_class'::regclass AND e.refobjid = {table}.oid
+            UNION ALL SELECT v.attnum FROM pg_catalog.pg_attribute v
+                WHERE v.attrelid = {table}.oid AND NOT v.attisdropped
+                AND pg_catalog.concat({index}.indexprs, {index}.indpred) LIKE '%:varattno 0 %') AS h
+        WHERE h.number > 0 AND NOT {}))",
+        visible_column(table, "h.number")
+    )
+}

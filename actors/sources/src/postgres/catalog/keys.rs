@@ -1,10 +1,12 @@
 //! The metadata of keys and indexes, in the columns and numbers of JDBC's `DatabaseMetaData`. The
-//! parameters of their queries are those of `metadata.rs`.
+//! parameters of their queries are those of `metadata.rs`. A key or an index with a column that the caller may not see
+//! is left out whole.
 
-use crate::postgres::catalog::fragments::visible_table;
+use crate::postgres::catalog::fragments::{visible_columns, visible_index, visible_table};
 
 /// The columns of primary keys of the tables that are `wanted`.
 pub(crate) fn primary(wanted: &str) -> String {
+    let columns = visible_columns("c", "x.conkey");
     format!(
         "SELECT $1, n.nspname::text, c.relname::text, a.attname::text, k.place::int4, x.conname::text
 FROM pg_catalog.pg_constraint x
@@ -12,7 +14,7 @@ JOIN pg_catalog.pg_class c ON c.oid = x.conrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL unnest(x.conkey) WITH ORDINALITY AS k(number, place)
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number
-WHERE x.contype = 'p' AND {wanted}
+WHERE x.contype = 'p' AND {wanted} AND {columns}
 ORDER BY n.nspname, c.relname, k.place"
     )
 }
@@ -20,7 +22,8 @@ ORDER BY n.nspname, c.relname, k.place"
 /// The query for the foreign keys of the tables that are `wanted`, ordered by the table that they refer to; with
 /// `exported` for those that refer to these tables, ordered by the table that has them. `c` is such a table, `p`
 /// the one at the key's other end. The copies of a key for each partition of a referenced partitioned table are
-/// left out.
+/// left out, and so is the name of the unique key that is referred to if it includes a column that the caller may not
+/// see: the server makes such names of the columns.
 pub(crate) fn foreign(wanted: &str, exported: bool) -> String {
     let this = "n.nspname::text, c.relname::text, a.attname::text";
     let other = "o.nspname::text, p.relname::text, b.attname::text";
@@ -28,11 +31,14 @@ pub(crate) fn foreign(wanted: &str, exported: bool) -> String {
     let (referred, has) = if exported { ("c", "p") } else { ("p", "c") };
     let (its, others) = if exported { ("ours", "theirs") } else { ("theirs", "ours") };
     let visible = visible_table("p", "");
+    let columns = format!("{} AND {}", visible_columns(has, "x.conkey"), visible_columns(referred, "x.confkey"));
+    let included = visible_columns(referred, "i.indkey::int2[]");
     let (update, delete) = (rule("x.confupdtype"), rule("x.confdeltype"));
     format!(
         "SELECT $1, {to}, $1, {from}, k.place::int4, {update}, {delete}, x.conname::text,
-    (SELECT u.conname::text FROM pg_catalog.pg_constraint u
-        WHERE u.conrelid = x.confrelid AND u.conindid = x.conindid AND u.contype IN ('p', 'u') LIMIT 1),
+    (SELECT u.conname::text FROM pg_catalog.pg_constraint u JOIN pg_catalog.pg_index i ON i.indexrelid = u.conindid
+        WHERE u.conrelid = x.confrelid AND u.conindid = x.conindid AND u.contype IN ('p', 'u')
+        AND (u.contype = 'p' OR {included}) LIMIT 1),
     CASE WHEN x.condeferred THEN 5 WHEN x.condeferrable THEN 6 ELSE 7 END
 FROM pg_catalog.pg_constraint x
 JOIN pg_catalog.pg_class {has} ON {has}.oid = x.conrelid
@@ -42,7 +48,7 @@ JOIN pg_catalog.pg_namespace o ON o.oid = p.relnamespace
 CROSS JOIN LATERAL unnest(x.conkey, x.confkey) WITH ORDINALITY AS k(theirs, ours, place)
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.{its}
 JOIN pg_catalog.pg_attribute b ON b.attrelid = p.oid AND b.attnum = k.{others}
-WHERE x.contype = 'f' AND {wanted} AND {visible}
+WHERE x.contype = 'f' AND {wanted} AND {visible} AND {columns}
     AND pg_catalog.has_schema_privilege(o.oid, 'USAGE')
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint q
         WHERE q.oid = x.conparentid AND q.conrelid = x.conrelid)
@@ -59,6 +65,7 @@ fn rule(column: &str) -> String {
 /// The key columns of indexes; an expression stands in place of a name. `TYPE` is
 /// `tableIndexClustered` 1, `tableIndexHashed` 2 or `tableIndexOther` 3.
 pub(crate) fn indexes(wanted: &str) -> String {
+    let visible = visible_index("c", "i");
     format!(
         "SELECT $1, n.nspname::text, c.relname::text, NOT i.indisunique, NULL::text, x.relname::text,
     CASE WHEN i.indisclustered THEN 1 WHEN m.amname = 'hash' THEN 2 ELSE 3 END,
@@ -73,7 +80,7 @@ JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL generate_series(1, i.indnkeyatts::int4) AS k(place)
 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[k.place - 1] AND a.attnum > 0
-WHERE {wanted}
+WHERE {wanted} AND {visible}
 ORDER BY n.nspname, c.relname, i.indisunique DESC, 7, x.relname, k.place"
     )
 }

@@ -3,7 +3,7 @@
 
 use crate::Access;
 use crate::postgres::catalog::fragments::{
-    CALLABLE, base_modifier, base_type, may_execute, visible_column, visible_table,
+    CALLABLE, base_modifier, base_type, may_execute, visible_column, visible_columns, visible_table,
 };
 use crate::postgres::catalog::{checks, details, keys};
 use crate::postgres::decode::types;
@@ -91,7 +91,7 @@ fn columns(tables: &str) -> String {
     let (base, modifier) = (base_type("t"), base_modifier("t", "a.atttypmod"));
     let (references, values) = (details::references(), details::values(&base));
     let (checks, column) = (details::CHECKS, visible_column("c", "a.attnum"));
-    let part = matches("a.attname", 5);
+    let (part, whole) = (matches("a.attname", 5), visible_columns("c", "k.conkey"));
     format!(
         "SELECT $1, n.nspname::text, c.relname::text, a.attname::text, NULL::int4,
     pg_catalog.format_type(a.atttypid, NULL), NULL::int4, NULL::int4, NULL::int4,
@@ -100,7 +100,7 @@ fn columns(tables: &str) -> String {
         WHERE s.attrelid = c.oid AND s.attnum BETWEEN 1 AND a.attnum AND NOT s.attisdropped)::int4,
     NOT (a.attnotnull OR (t.typtype = 'd' AND t.typnotnull)),
     EXISTS (SELECT FROM pg_catalog.pg_constraint k
-        WHERE k.conrelid = c.oid AND k.contype = 'p' AND a.attnum = ANY (k.conkey)),
+        WHERE k.conrelid = c.oid AND k.contype = 'p' AND a.attnum = ANY (k.conkey) AND {whole}),
     a.attidentity <> '' OR COALESCE(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%', false),
     a.attgenerated <> '',
     {references},
