@@ -289,9 +289,13 @@ impl App {
     }
 
     /// How the connection was configured.
-    pub fn connection(&self, id: Uuid) -> Result<Arc<Connection>> {
-        let found = self.current.load().connections.get(&id).cloned();
-        found.ok_or_else(|| Error::not_found("there is no connection with this id"))
+    ///
+    /// # Errors
+    /// A reload is about to change it: what is found of it and what is known of it do not belong together.
+    pub fn connection(&self, entry: &ConnectionEntry) -> Result<Arc<Connection>> {
+        let found = self.current.load().connections.get(&entry.id).cloned();
+        let found = found.filter(|connection| connection.fingerprint.source == entry.fingerprint);
+        found.ok_or_else(|| directory::changed(&entry.name))
     }
 
     /// The MCP endpoint of all that a credential opens.
@@ -357,6 +361,7 @@ pub(crate) fn runnable(connection: &Arc<Connection>, budget: &Budget) -> directo
     directory::ConnectionSpec {
         id: connection.id,
         name: Arc::clone(&connection.name),
+        fingerprint: connection.fingerprint.source,
         open: Arc::new(open),
         driver,
         access: connection.access,

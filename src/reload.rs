@@ -164,7 +164,7 @@ impl App {
             Ok(grants) => report.shut_out = grants,
             Err(error) => log::warn!("the grants of clients that are not admitted could not be counted: {error}"),
         }
-        // Settings and connections change together: no call meets new names at an old source.
+        // Settings and connections change together; a call that meets one of the two before the other is refused.
         let in_force = || self.current.store(Arc::new(Current::new(config)));
         let reloaded = self.directory.reload(start, removed, in_force).await;
         reloaded.inspect_err(|_| self.take_back(record)).map_err(|error| internal(&error))?;

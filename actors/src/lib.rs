@@ -140,6 +140,6 @@ pub mod directory {
     //! The connections of this service, by their names and numbers.
 
     pub use portico_runtime::directory::{
-        ConnectionEntry, ConnectionLease, ConnectionSpec, Directory, Intensity, Start,
+        ConnectionEntry, ConnectionLease, ConnectionSpec, Directory, Intensity, Start, changed,
     };
 }

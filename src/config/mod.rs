@@ -282,8 +282,8 @@ impl Config {
     }
 
     /// The connection named `name`, as the command line addresses it.
-    pub fn connection(&self, name: &str) -> Option<&Connection> {
-        self.connections.iter().map(AsRef::as_ref).find(|connection| connection.name.eq_ignore_ascii_case(name))
+    pub fn connection(&self, name: &str) -> Option<&Arc<Connection>> {
+        self.connections.iter().find(|connection| connection.name.eq_ignore_ascii_case(name))
     }
 }
 

@@ -90,7 +90,7 @@ impl WorkspaceListing<'_> {
             }
             _ => {
                 let mut rows = Vec::new();
-                for entry in self.reachable.entries(self.directory) {
+                for entry in self.reachable.entries(self.directory)? {
                     rows.extend(self.of_connection(&entry, narrow).await?);
                 }
                 let is_wanted = |view: &&View| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use portico_actors::call::{Op, ProcedureCall};
-use portico_actors::directory::{ConnectionEntry, Directory};
+use portico_actors::directory::Directory;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Principal, Rights, Scope};
 use portico_actors::reply::Reply;
@@ -18,16 +18,10 @@ use crate::federation::{Federation, OverConnections, SentStatements};
 use crate::workspace::Reachable;
 
 impl Reachable {
-    /// The connections underneath, as they are now.
-    pub(crate) fn entries(&self, directory: &Directory) -> Vec<ConnectionEntry> {
-        self.underneath.iter().filter_map(|id| directory.get(*id)).collect()
-    }
-
     /// Returns the caller for the connections underneath: with read access to what the workspace contains, and
     /// without other rights.
     pub(crate) fn reader(&self, by: &Arc<Principal>) -> Arc<Principal> {
-        let rights = Rights::only(self.underneath.iter().copied(), Scope::Read);
-        Arc::new(Principal { rights, ..Principal::clone(by) })
+        Arc::new(Principal { rights: self.rights(Scope::Read), ..Principal::clone(by) })
     }
 
     /// Returns the caller for one of them: with the caller's scope in the workspace, and no rights elsewhere.
@@ -54,7 +48,7 @@ pub(crate) async fn ask_workspace(
         Op::Procedure(call) => return ask_procedure(directory, reachable, call, asking, sent).await,
         op => op,
     };
-    let entries = reachable.entries(directory);
+    let entries = reachable.entries(directory)?;
     let workspace = &reachable.workspace;
     keep_apart(workspace, directory, &asking.by, &op)?;
     if let Some(entry) = statement::connection(workspace, &entries, &op).await? {
@@ -121,18 +115,20 @@ async fn ask_procedure(
         })
     };
     let found = listed().find(|(_, _, known)| is_here && known.eq_ignore_ascii_case(&name));
-    let found = found.and_then(|(connection, schema, name)| Some((directory.named(connection)?, schema, name)));
-    let (entry, schema, name) = found.ok_or_else(|| {
+    let (connection, schema, name) = found.ok_or_else(|| {
         let known: Vec<&str> = listed().map(|(_, _, known)| known.as_ref()).collect();
         let message =
             format!("procedure: there is no procedure {} in the workspace {}", call.procedure, workspace.name);
         Error::not_found(message).hint(near::suggestion_or_list(&name, "procedures: ", &known))
     })?;
+    let entries = reachable.entries(directory)?;
+    let entry = entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(connection));
+    let entry = entry.ok_or_else(|| Error::internal("bug: a workspace names a connection that does not exist"))?;
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     call.procedure = format!("{}.{}", quoted(schema), quoted(name));
     // It is of the workspace's folder.
     call.default_schema = None;
-    statement::ask(directory, reachable, &entry, Op::Procedure(call), asking, sent).await
+    statement::ask(directory, reachable, entry, Op::Procedure(call), asking, sent).await
 }
 
 /// The folders that there are.

@@ -122,6 +122,7 @@ pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue
     ConnectionSpec {
         id: Uuid::from_u128(index as u128 + 1),
         name: format!("c{index}").into(),
+        fingerprint: 0,
         open: opening(source),
         driver: drivers::named("sqlite").expect("there is one"),
         access: Access::ReadWrite,

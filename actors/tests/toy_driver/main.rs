@@ -62,6 +62,7 @@ fn directory(exposure: &Exposure) -> Directory {
     let connection = ConnectionSpec {
         id: ID,
         name: "planets".into(),
+        fingerprint: 0,
         open: Arc::new(open),
         driver: &DRIVER,
         access: Access::ReadOnly,

@@ -139,7 +139,7 @@ pub(in crate::cli) fn has_password(url: &str) -> bool {
 
 /// The connection of this name.
 pub(in crate::cli) fn find<'c>(config: &'c Config, name: &str) -> Result<&'c config::Connection, Error> {
-    config.connection(name).ok_or_else(|| {
+    config.connection(name).map(AsRef::as_ref).ok_or_else(|| {
         let names: Vec<&str> = config.connections.iter().map(|connection| connection.name.as_ref()).collect();
         let hint = near::suggestion_or_list(name, "connections: ", &names);
         Error::not_found(format!("there is no connection {name:?}")).hint(hint)

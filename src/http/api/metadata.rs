@@ -214,7 +214,7 @@ async fn begin(
     fields.finish("the query string")?;
     if let Some(name) = workspace {
         let workspace = app.workspace(by, &name)?;
-        recorder.note_connections(app, &workspace.entries(&app.directory), by);
+        recorder.note_connections(app, &workspace.entries(&app.directory)?, by);
         recorder.note_workspace(&workspace.workspace.name);
         let asking = asking(by, request, limits);
         let listed = routing::list_workspace(&app.federation, &app.directory, &workspace, metadata, narrow, asking);

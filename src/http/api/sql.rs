@@ -162,7 +162,7 @@ pub(in crate::http) async fn admit(
     if let Some(name) = workspace {
         let workspace = app.workspace(by, &name)?;
         asked.addressing.stay_within(&workspace.workspace.name)?;
-        let entries = workspace.entries(&app.directory);
+        let entries = workspace.entries(&app.directory)?;
         return Ok((Admitted { asked, workspace: Some(workspace), entries }, bytes));
     }
     let reachable = app.reachable_by_name(by, asked.addressing.names());

@@ -87,7 +87,7 @@ pub(in crate::http) async fn admit(
     match address {
         Address::Connection(word) => admit_to_connection(app, by, word, recorder),
         Address::All => {
-            let target = all(app, &by);
+            let target = all(app, &by)?;
             if matches!(&target, Target::All(all) if all.is_empty()) {
                 return Err(Error::forbidden("this credential opens no connection and no workspace"));
             }
@@ -105,23 +105,27 @@ pub(in crate::http) async fn admit(
 /// # Errors
 /// There is no such workspace for this caller.
 pub(in crate::http) fn workspace(app: &App, by: &Principal, name: &str) -> Result<Target> {
-    Ok(Target::Workspace(Box::new(over(app, app.workspace(by, name)?))))
+    Ok(Target::Workspace(Box::new(over(app, app.workspace(by, name)?)?)))
 }
 
 /// `reachable` over its connections as they are now.
-fn over(app: &App, reachable: Reachable) -> WorkspaceTarget {
-    let entries = reachable.entries(&app.directory);
-    let member = |entry: ConnectionEntry| Some(TargetConnection { settings: app.connection(entry.id).ok()?, entry });
-    let underneath = entries.into_iter().filter_map(member).collect();
-    WorkspaceTarget::new(reachable, underneath)
+fn over(app: &App, reachable: Reachable) -> Result<WorkspaceTarget> {
+    let entries = reachable.entries(&app.directory)?;
+    Ok(WorkspaceTarget::new(reachable, connections(app, entries)?))
+}
+
+fn connections(app: &App, entries: Vec<ConnectionEntry>) -> Result<Vec<TargetConnection>> {
+    entries.into_iter().map(|entry| Ok(TargetConnection { settings: app.connection(&entry)?, entry })).collect()
 }
 
 /// All that `by` reaches now.
-pub(in crate::http) fn all(app: &App, by: &Principal) -> Target {
-    let member = |entry: ConnectionEntry| Some(TargetConnection { settings: app.connection(entry.id).ok()?, entry });
-    let members = app.reachable(by).into_iter().filter_map(member).collect();
-    let workspaces = app.workspaces(by).into_iter().map(|reachable| over(app, reachable)).collect();
-    Target::All(AllTarget::new(members, workspaces))
+///
+/// # Errors
+/// A reload is about to change some of it.
+pub(in crate::http) fn all(app: &App, by: &Principal) -> Result<Target> {
+    let members = connections(app, app.reachable(by))?;
+    let workspaces = app.workspaces(by).into_iter().map(|reachable| over(app, reachable)).collect::<Result<_>>()?;
+    Ok(Target::All(AllTarget::new(members, workspaces)))
 }
 
 /// Lets `by` in to the connection `word`, its id or its name.
@@ -143,7 +147,7 @@ fn admit_to_connection(app: &App, by: Arc<Principal>, word: &str, recorder: &mut
     }
     let entry = app.directory.get(id).ok_or_else(|| Error::not_found("there is no connection with this id"))?;
     recorder.note_connection(app, &entry, &by);
-    let settings = app.connection(id)?;
+    let settings = app.connection(&entry)?;
     // From here on the caller has only the scope for this connection.
     Ok(Admitted { by: by.at(id), target: Target::Connection(TargetConnection { entry, settings }) })
 }

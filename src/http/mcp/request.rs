@@ -82,16 +82,21 @@ impl McpRequest {
         }
     }
 
-    /// Returns the target with its current settings; `None` if the connection that it names is gone.
+    /// Returns the target with its current settings; `None` if what it names is gone. While a reload comes into
+    /// force it is what it was: the reload announces what is new when it ends.
     fn target_now(&self) -> Option<Target> {
-        match &self.target {
-            Target::Connection(TargetConnection { entry, settings }) => {
+        let found = match &self.target {
+            Target::Connection(TargetConnection { entry, .. }) => {
                 let entry = self.app.directory.get(entry.id)?;
-                let settings = self.app.connection(entry.id).unwrap_or_else(|_| Arc::clone(settings));
-                Some(Target::Connection(TargetConnection { entry, settings }))
+                let settings = self.app.connection(&entry);
+                settings.map(|settings| Target::Connection(TargetConnection { entry, settings }))
             }
-            Target::All(_) => Some(admission::all(&self.app, &self.by)),
-            Target::Workspace(it) => admission::workspace(&self.app, &self.by, &it.reachable.workspace.name).ok(),
+            Target::All(_) => admission::all(&self.app, &self.by),
+            Target::Workspace(it) => admission::workspace(&self.app, &self.by, &it.reachable.workspace.name),
+        };
+        match found {
+            Err(error) if error.kind == Kind::Unavailable => Some(self.target.clone()),
+            found => found.ok(),
         }
     }
 

@@ -138,7 +138,7 @@ impl CallRecorder {
             event.driver = Some(entry.driver.name);
         });
         self.record(|request| {
-            let mapping = app.connection(entry.id).ok().and_then(|connection| connection.identity.clone());
+            let mapping = app.connection(entry).ok().and_then(|connection| connection.identity.clone());
             request.role = mapping.and_then(|mapping| mapping.role(&entry.name, by).ok());
         });
     }

@@ -62,15 +62,14 @@ impl Connecting {
             places.push(row(&place, entry.driver.product, status(&entry).to_owned(), is_up(&entry)));
         }
         for reachable in app.workspaces_within(rights) {
-            let entries = reachable.entries(&app.directory);
+            let (entries, all) = (reachable.entries(&app.directory).unwrap_or_default(), reachable.underneath.len());
             let place = at(ServerTarget::Workspace(reachable.workspace.name.to_string()));
             if asked.exact("workspace") == Some(reachable.workspace.name.as_ref()) {
                 target = place.target.clone();
             }
             let up = entries.iter().filter(|entry| is_up(entry)).count();
-            let state =
-                if up == entries.len() { "up".to_owned() } else { format!("{up} of {} connections up", entries.len()) };
-            places.push(row(&place, "workspace", state, up == entries.len()));
+            let state = if up == all { "up".to_owned() } else { format!("{up} of {all} connections up") };
+            places.push(row(&place, "workspace", state, up == all));
         }
         let place = at(target);
         let here = program().ok().filter(|_| place.is_loopback());

@@ -3,7 +3,7 @@
 use std::slice;
 use std::sync::Arc;
 
-use portico_actors::principal::{Principal, Rights};
+use portico_actors::principal::Principal;
 use portico_actors::source::{Access, Procedure, Profile};
 use portico_actors::workspace::{Asset, MAIN};
 
@@ -60,7 +60,7 @@ struct WorkspaceOffer {
 
 impl WorkspaceOffer {
     fn new(context: &Context<'_>, it: &WorkspaceTarget) -> Self {
-        let rights = Rights::only(it.reachable.underneath.iter().copied(), it.reachable.scope);
+        let rights = it.reachable.rights(it.reachable.scope);
         let procedures = it.underneath.iter().flat_map(|member| procedures(context, it, member)).collect();
         let default_schema = Some(MAIN.to_owned());
         Self {

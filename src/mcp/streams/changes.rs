@@ -212,6 +212,7 @@ mod tests {
         let connection = ConnectionSpec {
             id,
             name: "c".into(),
+            fingerprint: 0,
             open: {
                 let source = Arc::clone(&source) as Arc<dyn Source>;
                 Arc::new(move || Ok(Arc::clone(&source)))

@@ -18,5 +18,5 @@ pub(crate) use calls::runner::Runner;
 pub(crate) use description::{Description, Names};
 pub(crate) use monitor::{Close, ConnectionMonitor, ExitNotifier, PingReason, Probe, Retire};
 pub use settings::{ConnectionSpec, Intensity, Start};
-pub use state::ConnectionState;
-pub(crate) use state::{changed, unavailable};
+pub(crate) use state::unavailable;
+pub use state::{ConnectionState, changed};

@@ -15,6 +15,9 @@ pub struct ConnectionSpec {
     pub id: Uuid,
     /// The first part of `connection.schema.table`.
     pub name: Arc<str>,
+    /// A digest of its declaration. While a reload comes into force, it tells callers whether what they know of the
+    /// connection was declared together with the source that they find.
+    pub fingerprint: u64,
     /// Makes its source: its database behind a driver.
     pub open: OpenSource,
     /// The driver of its database.

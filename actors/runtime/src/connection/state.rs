@@ -33,8 +33,9 @@ impl ConnectionState {
     }
 }
 
-/// Returns the error for a call that was made for a connection as it was before a reload, and has not begun there.
-pub(crate) fn changed(name: &str) -> Error {
+/// Returns the error for a call that was made for a connection as it is not any more, or not yet, and has not begun
+/// there.
+pub fn changed(name: &str) -> Error {
     Error::new(Kind::Unavailable, format!("connection {name} was changed or removed before this call began there"))
         .retry_after(Duration::from_secs(1))
         .hint("send it again: nothing of it was done there")

@@ -26,6 +26,8 @@ pub struct ConnectionEntry {
     pub driver: &'static Driver,
     /// Whether it may write.
     pub access: Access,
+    /// The digest of its declaration.
+    pub fingerprint: u64,
     pub(super) state: Arc<EntryState>,
 }
 

@@ -9,7 +9,7 @@ mod snapshot;
 mod supervisor;
 mod usage;
 
-pub use crate::connection::{ConnectionSpec, Intensity, Start};
+pub use crate::connection::{ConnectionSpec, Intensity, Start, changed};
 pub use entry::ConnectionEntry;
 pub use handle::Directory;
 pub use usage::ConnectionLease;

@@ -200,6 +200,7 @@ impl Child {
             name: Arc::clone(&connection.name),
             driver: connection.driver,
             access: connection.access,
+            fingerprint: connection.fingerprint,
             state: Arc::new(EntryState {
                 queue: Arc::clone(&self.description.queue),
                 source: self.source.clone(),

@@ -168,7 +168,7 @@ async fn claim(
     let (admitted, body) = sql::admit(by, request, payload, app).await?;
     let accept: Vec<&[u8]> = request.headers().get_all(header::ACCEPT).map(HeaderValue::as_bytes).collect();
     let sent = memory.digests.hash_one((request.path(), request.query_string(), accept, &body));
-    let standings = admitted.entries.iter().map(|entry| standing(by, app.connection(entry.id)?.as_ref()));
+    let standings = admitted.entries.iter().map(|entry| standing(by, app.connection(entry)?.as_ref()));
     let standings = standings.collect::<Result<Vec<_>>>()?;
     // Its declaration, and how far they go in it.
     let standing = memory.digests.hash_one((standings, format!("{:?}", admitted.workspace)));
