@@ -94,8 +94,25 @@ pub async fn answer(
     summary: &mut Summary,
 ) -> Outcome {
     let session = context.request.session();
+    let is_stateless = context.request.era == Era::Stateless;
+    let mut refused = |refusal: RpcError| {
+        summary.failure = Some(Kind::Invalid);
+        Outcome::Response(refusal.status, refusal.body(None))
+    };
     let (id, method, params) = match message {
         Message::Request { id, method, params } => (id, method, params),
+        Message::Notification { method, .. } if is_stateless => {
+            let checked = stateless::check_notification(&method, headers);
+            let outcome = checked.map_or_else(&mut refused, |()| Outcome::Accepted);
+            summary.what = method;
+            return outcome;
+        }
+        Message::Response { .. } if is_stateless => {
+            summary.what.push_str("response");
+            return refused(RpcError::envelope(
+                "a response belongs to a session, and this revision asks clients nothing",
+            ));
+        }
         Message::Notification { method, params } => {
             if method == "notifications/cancelled"
                 && let (Some(session), Ok(mut fields)) = (session, params.fields)

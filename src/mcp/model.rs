@@ -17,6 +17,9 @@ const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 /// The member of `_meta` that asks for log messages of one request.
 pub(super) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
+/// The member of `_meta` in which a result names its server.
+pub(super) const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
+
 /// How this server names itself.
 pub(super) fn server_info() -> Value {
     json!({"name": "portico", "title": "Portico", "version": env!("CARGO_PKG_VERSION")})

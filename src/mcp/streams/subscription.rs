@@ -13,7 +13,7 @@ use crate::fields::Fields;
 use crate::mcp::envelope::{self, RpcError, invalid_params, params_error};
 use crate::mcp::extensions::tasks::TaskSubscription;
 use crate::mcp::features::{Digests, ListKind};
-use crate::mcp::model::{Id, LONGEST_NAME, ServerEvent};
+use crate::mcp::model::{Id, LONGEST_NAME, META_SERVER, ServerEvent, server_info};
 use crate::mcp::sessions::{ListeningStream, Session};
 use crate::mcp::streams::changes::ChangeWatcher;
 
@@ -193,7 +193,9 @@ impl Listener for Subscription {
 
     /// The graceful end.
     fn end(&self) -> Option<ServerEvent> {
-        let result = format!("{{\"resultType\":\"complete\",\"_meta\":{}}}", self.meta());
+        let (server, id) = (server_info(), self.id.as_json());
+        let meta = format!("{{\"{META_SERVER}\":{server},\"{META_SUBSCRIPTION}\":{id}}}");
+        let result = format!("{{\"resultType\":\"complete\",\"_meta\":{meta}}}");
         Some(ServerEvent::message(envelope::success(&self.id, result)))
     }
 }

@@ -10,7 +10,7 @@ use crate::mcp::call::{MethodCall, MethodResult};
 use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
 use crate::mcp::extensions::tasks::EXTENSION;
-use crate::mcp::model::{Header, Headers, Meta, Params, server_info};
+use crate::mcp::model::{Header, Headers, META_SERVER, Meta, Params, server_info};
 
 /// How long a client may keep a list, in milliseconds: as long as a change of the source may take
 /// to be seen here.
@@ -47,6 +47,11 @@ pub(in crate::mcp) fn check(method: &str, meta: &Meta, headers: &Headers) -> Res
         return Err(RpcError::version(&[STATELESS_VERSION], version));
     }
     mirrored("Mcp-Method", &headers.method, method)
+}
+
+/// Checks that the header of a notification names it, where there is one.
+pub(in crate::mcp) fn check_notification(method: &str, headers: &Headers) -> Result<(), RpcError> {
+    if headers.method == Header::Absent { Ok(()) } else { mirrored("Mcp-Method", &headers.method, method) }
 }
 
 /// Checks the header that repeats the parameter `subject`, which names the subject of the request.
@@ -155,10 +160,7 @@ pub(in crate::mcp) fn with_type(mut result: String, result_type: &str) -> String
     if result.len() > 1 {
         result.push(',');
     }
-    result.push_str(&format!(
-        "\"resultType\":\"{result_type}\",\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{}}}}}",
-        server_info()
-    ));
+    result.push_str(&format!("\"resultType\":\"{result_type}\",\"_meta\":{{\"{META_SERVER}\":{}}}}}", server_info()));
     result
 }
 

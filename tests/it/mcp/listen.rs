@@ -68,6 +68,7 @@ async fn a_subscription_is_acknowledged_told_of_changes_and_ended_with_its_resul
         assert_eq!(rest.len(), 1, "{rest:?}");
         assert_eq!((&rest[0]["id"], &rest[0]["result"]["resultType"]), (&id, &json!("complete")));
         assert_eq!(rest[0]["result"]["_meta"][SUBSCRIPTION], id);
+        assert_eq!(rest[0]["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "portico");
     }
 }
 
