@@ -110,6 +110,18 @@ impl TrustedIssuer {
     pub fn check_url(address: &str) -> Result<()> {
         jwks::check_url(address)
     }
+
+    /// Returns how many keys at its address can verify tokens; `None` if its key is a fixed one.
+    ///
+    /// # Errors
+    /// The reason why the set of keys cannot be had, for an administrator.
+    pub async fn count_keys(&self) -> Option<std::result::Result<usize, String>> {
+        let IssuerKeys::Url(url) = &self.keys else { return None };
+        Some(match jwks::client() {
+            Ok(client) => jwks::fetch(&client, url).await.map(|keys| keys.len()),
+            Err(error) => Err(error.to_string()),
+        })
+    }
 }
 
 /// A trusted issuer with the keys that are known of it now.

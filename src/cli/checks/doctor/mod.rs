@@ -3,6 +3,7 @@
 
 mod files;
 mod finding;
+mod issuers;
 mod machine;
 mod store;
 
@@ -21,7 +22,7 @@ use crate::cli::common::{Common, Failure, read_config};
 use crate::cli::output::{print_json, say};
 use crate::config::{Config, Connection, Problem};
 
-/// Sources that are attempted at the same time.
+/// Sources, and other issuers, that are attempted at the same time.
 const AT_ONCE: usize = 16;
 
 pub(in crate::cli) fn run(common: &Common) -> Result<(), Failure> {
@@ -79,6 +80,7 @@ fn look_without_sources(common: &Common, config: &Config) -> Vec<CheckResult> {
             CheckResult { remedy: remedy.unwrap_or_default().to_owned(), ..CheckResult::ok("sign-in", found.message) }
         }
     }));
+    findings.extend(issuers::look(config, AT_ONCE));
     findings.push(machine::clock(config, &common.config));
     findings.push(machine::descriptors(config));
     findings

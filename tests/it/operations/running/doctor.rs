@@ -92,6 +92,30 @@ fn the_doctor_finds_what_cannot_be_written_and_looks_on_beside_what_is_wrong() {
 }
 
 #[actix_web::test]
+async fn the_doctor_asks_other_issuers_for_their_keys() {
+    let other = fixture::on_sqlite().await;
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let issuers = [
+        ("https://up.example.org", format!("{}/.well-known/jwks.json", other.url)),
+        ("https://away.example.org", format!("http://{nobody}/jwks")),
+        ("https://none.example.org", format!("{}/healthz", other.url)),
+    ];
+    let issuers = issuers.map(|(issuer, url)| {
+        format!("[[issuers]]\nissuer = \"{issuer}\"\naudience = \"portico\"\njwks_url = \"{url}\"\n")
+    });
+    let folder = Configuration::new().sqlite("shop", "").with(&issuers.concat()).write();
+    let path = folder.path().to_owned();
+    let (well, findings) = tokio::task::spawn_blocking(move || doctor(&path)).await.unwrap();
+    let told: Vec<_> = findings.iter().filter(|(_, subject, _)| subject == "issuer").collect();
+    let [(_, _, away), (_, _, none)] = told.as_slice() else { panic!("{findings:?}") };
+    assert!(!well && away.starts_with("https://away.example.org: its keys cannot be had: "), "{away}");
+    assert!(
+        none.starts_with("https://none.example.org: its keys cannot be had: the answer is not a JWK set"),
+        "{none}"
+    );
+}
+
+#[actix_web::test]
 async fn a_certificate_that_clients_would_refuse_is_told_of() {
     let service = Configuration::new().server(TLS).sqlite("shop", "");
     Authority::new("own").sign(service.path(), "server");
