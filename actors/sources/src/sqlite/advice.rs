@@ -86,7 +86,7 @@ fn type_in_front(words: &Words<'_>) -> Option<String> {
 pub(crate) fn advise(failure: Error, statement: &Statement) -> Error {
     let Some(sqlstate) = failure.get_sqlstate() else { return failure };
     let words = || Words::new(&statement.text, Dialect::SQLITE);
-    if matches!(sqlstate, "42601" | "42703")
+    if matches!(sqlstate, "42601" | "42703" | "42P01")
         && let Some(hint) = words().habit(COMMANDS)
     {
         return failure.hint(hint);

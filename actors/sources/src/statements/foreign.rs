@@ -6,6 +6,17 @@ use portico_sql::{Dialect, Kind, Token, tokens};
 /// A function of other databases, and its replacement.
 pub(crate) type Foreign = (&'static str, &'static str);
 
+/// Characters that a statement gets where it is copied from a page, or escaped twice, and what to write for them.
+const COPIED: [(&[char], &str); 4] = [
+    (&['\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}'], "write straight quotes: ' around a text, \" around a name"),
+    (
+        &['\u{a0}', '\u{2007}', '\u{202f}', '\u{3000}', '\u{200b}'],
+        "write plain spaces: this has characters that look like them",
+    ),
+    (&['\u{2013}', '\u{2212}'], "write - for minus"),
+    (&['\\'], "write line breaks and quotes as they are, without a backslash"),
+];
+
 /// What to write in the place of what no source takes: fences, quotes of a word processor, `TOP` and `LIMIT a, b`.
 pub fn instead(text: &str, dialect: Dialect) -> Option<String> {
     let words = Words::new(text, dialect);
@@ -61,15 +72,16 @@ impl<'t> Words<'t> {
         Some(format!("{word} is not known here: write {instead}"))
     }
 
-    /// Returns a hint for text that does not belong to SQL: code fences, typographic quotes, and commands of other
+    /// Returns a hint for text that does not belong to SQL: code fences, what copying leaves, and commands of other
     /// programs, each of which `commands` lists with its replacement.
     pub(crate) fn habit(&self, commands: &[Foreign]) -> Option<String> {
         if self.text.trim_start().starts_with("```") {
             return Some("send the statement alone, without the fence around it".to_owned());
         }
-        let curly = ['\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}'];
-        if self.words.iter().any(|word| word.kind != Kind::Text && self.text(*word).contains(curly)) {
-            return Some("write straight quotes: ' around a text, \" around a name".to_owned());
+        let bare = || self.words.iter().filter(|word| !matches!(word.kind, Kind::Text | Kind::Name));
+        let copied = COPIED.iter().find(|(characters, _)| bare().any(|word| self.text(*word).contains(*characters)));
+        if let Some((_, instead)) = copied {
+            return Some((*instead).to_owned());
         }
         let first = self.words.first()?.text(self.text);
         let (command, instead) = commands.iter().find(|(command, _)| command.eq_ignore_ascii_case(first))?;
@@ -161,11 +173,14 @@ mod tests {
             ("```sql\nSELECT 1\n```", "without the fence"),
             ("SELECT ‘a’", "straight quotes"),
             ("SELECT a AS “b”", "straight quotes"),
+            ("SELECT\u{a0}a FROM t", "plain spaces"),
+            ("SELECT a FROM t WHERE a > –1", "- for minus"),
+            (r"SELECT a\nFROM t", "without a backslash"),
             ("desc orders", "DESC is not a statement here: write SELECT"),
         ] {
             assert!(words(text).habit(commands).is_some_and(|told| told.contains(hint)), "{text}");
         }
-        for text in ["SELECT '‘a’' ORDER BY a DESC", "SELECT \"desc\""] {
+        for text in ["SELECT '‘a\u{a0}–\\' ORDER BY a DESC", "SELECT \"desc\", \"a’s\" -- \\n"] {
             assert_eq!(words(text).habit(commands), None, "{text}");
         }
     }

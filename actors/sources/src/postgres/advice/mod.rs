@@ -33,7 +33,7 @@ pub(crate) fn advise_value(failure: Error, routine: Option<&str>) -> Error {
 pub(crate) fn advise(failure: Error, statement: &Statement, routine: Option<&str>) -> Error {
     let Some(sqlstate) = failure.get_sqlstate().map(str::to_owned) else { return failure };
     let words = || Words::new(&statement.text, Dialect::POSTGRESQL);
-    if matches!(sqlstate.as_str(), "42601" | "42703" | "42704")
+    if matches!(sqlstate.as_str(), "42601" | "42703" | "42704" | "42P01")
         && let Some(hint) = words().habit(COMMANDS)
     {
         return failure.hint(hint);

@@ -20,6 +20,12 @@ pub(super) fn common() -> Vec<Mistake> {
                 with(call, told.contains("straight quotes").then_some(straight)?)
             },
         ),
+        mistake("line breaks that were escaped twice", select(r"SELECT name\nFROM customers"), |told, call| {
+            with(call, told.contains("without a backslash").then(|| query(call).replace(r"\n", "\n"))?)
+        }),
+        mistake("spaces of a page", select("SELECT name FROM customers\u{a0}ORDER BY id"), |told, call| {
+            with(call, told.contains("plain spaces").then(|| query(call).replace('\u{a0}', " "))?)
+        }),
         mistake("a table's name", select("SELECT name FROM custmers"), |told, call| {
             with(call, query(call).replacen("custmers", near(told)?, 1))
         }),
