@@ -11,7 +11,7 @@ use portico_actors::directory::{ConnectionEntry, Directory};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::federation::{Connections, Engine, Settings, SourceConnection, Statement};
 use portico_actors::mutex::lock;
-use portico_actors::principal::{Principal, Rights, Validity};
+use portico_actors::principal::{Principal, Rights};
 use portico_actors::reply::{Reply, Results};
 use portico_actors::workspace::without_names;
 use tokio::sync::{mpsc, oneshot};
@@ -102,7 +102,7 @@ impl Federation {
         let connections = Lent { limits_cost, ..Lent::new(directory.clone(), entries, by, &reached, origin, sent) };
         let results = tokio::select! {
             results = self.engine()?.run(Arc::new(connections), statement) => results?,
-            () = validity.lost() => return Err(Validity::refusal()),
+            () = validity.lost() => return Err(validity.refusal()),
         };
         // Its sources may be done long before it is.
         Ok(Reply::Results(with_reader_timeout(results, limits.timeout, validity)))

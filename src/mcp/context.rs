@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use portico_actors::call::{Limits, Notices, Origin};
 use portico_actors::directory::{ConnectionEntry, Directory};
-use portico_actors::effects::Effects;
 use portico_actors::error::{Error, Kind};
 use portico_actors::principal::{Principal, Rights};
 use portico_actors::trace::TraceParent;
@@ -55,7 +54,7 @@ impl Context<'_> {
     /// Returns the options for calling connections.
     pub(super) fn asking(&self, summary: &Summary, limits: Limits, notices: Option<Notices>) -> AskOptions {
         let (by, origin) = (Arc::clone(&self.by), summary.origin(self.origin));
-        AskOptions { by, origin, limits, notices, effects: Effects::default() }
+        AskOptions { by, origin, limits, notices, effects: self.request.effects.next() }
     }
 
     /// Records the only connection that is called, if the address does not determine it.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use portico_actors::call::{Notices, Severity};
+use portico_actors::effects::Effects;
 use portico_actors::error::Result;
 use portico_actors::mutex::lock;
 use serde_json::{Value, json};
@@ -104,6 +105,8 @@ pub struct RequestContext {
     promotion: Mutex<TaskPromotion>,
     /// How the request is served.
     pub era: Era,
+    /// What of it may stand at connections.
+    pub(crate) effects: Effects,
     /// The memory allowance of the answer; unlimited if absent.
     room: Mutex<Option<Allowance<String>>>,
 }
@@ -123,6 +126,7 @@ impl RequestContext {
             capabilities,
             client,
             era,
+            effects: Effects::noted(),
             room: Mutex::new(Some(room)),
             ..Self::default()
         };

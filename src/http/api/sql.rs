@@ -212,8 +212,8 @@ async fn begin(
     let asked_at = Instant::now();
     recorder.note(|event| event.asked = Some(asked_at));
     let SqlBody { op, limits, addressing } = asked;
-    // Noted for an `Idempotency-Key`.
-    let effects = request.extensions_mut().remove::<Effects>().unwrap_or_default();
+    // Whoever has an `Idempotency-Key` asks too.
+    let effects = request.extensions_mut().remove::<Effects>().unwrap_or_else(Effects::noted);
     let origin = recorder::origin(request);
     let asking = AskOptions { by: Arc::clone(by), origin, limits, notices: None, effects };
     let (federation, directory) = (&app.federation, &app.directory);

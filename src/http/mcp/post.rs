@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
 use futures_util::FutureExt;
-use portico_actors::error::{Error, Result};
-use portico_actors::principal::Validity;
+use portico_actors::error::{Error, Kind, Result};
 
 use crate::app::App;
 use crate::audit;
@@ -22,7 +21,7 @@ use crate::http::middleware::body;
 use crate::http::middleware::limits::{self, CallSlot};
 use crate::http::middleware::recorder::CallRecorder;
 use crate::http::{connections::socket, error};
-use crate::mcp::envelope::{self, Body, RpcError};
+use crate::mcp::envelope::{self, Body, ResponseStatus, RpcError};
 use crate::mcp::extensions::tasks;
 use crate::mcp::model::Message;
 use crate::mcp::request_context::RequestContext;
@@ -169,11 +168,16 @@ fn call(
             } => Some(outcome),
         };
         let outcome = outcome.unwrap_or_else(|| {
-            let refusal = Validity::refusal();
+            let refusal = mcp_request.by.validity.of_call(&request_context.effects).refusal();
             message_recorder.summary.failure = Some(refusal.kind);
             message_recorder.summary.reason = audit::reason(&refusal);
             let body = RpcError::transport(error::code(refusal.kind), &refusal).body(asked.as_ref());
-            Outcome::Denied(refusal, body)
+            if refusal.kind == Kind::Unauthenticated {
+                Outcome::Denied(refusal, body)
+            } else {
+                // No challenge: clients would send again what may stand.
+                Outcome::Response(ResponseStatus::Answered, body)
+            }
         });
         if let Outcome::Listening(_) = &outcome
             && let Err(refusal) = listening.admit(&mcp_request)

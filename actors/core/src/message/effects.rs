@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const NOTHING: u8 = 0;
 /// A commit was sent.
 const COMMIT: u8 = 1;
-/// Something was sent that may commit by itself, such as a procedure.
-const OWN_COMMITS: u8 = 2;
+/// Something was committed that no rollback undoes: before, or by a procedure that may commit by itself.
+const COMMITTED: u8 = 2;
 
 /// What may stand at the source of what a call did there, whatever the caller is answered. Drivers note it before they
 /// send what may stand, so that it is right also where a call is dropped, or is answered with an error of another
@@ -29,7 +29,16 @@ impl Effects {
 
     /// What is being sent may commit by itself, and fail after that.
     pub fn may_commit_itself(&self) {
-        self.note(OWN_COMMITS);
+        self.note(COMMITTED);
+    }
+
+    /// Returns it for one more call of the same request: what calls before it have committed stays noted.
+    #[must_use]
+    pub fn next(&self) -> Self {
+        if let Some(noted) = &self.0 {
+            let _ = noted.compare_exchange(COMMIT, COMMITTED, Ordering::AcqRel, Ordering::Acquire);
+        }
+        self.clone()
     }
 
     /// The source has said that the transaction was rolled back.
@@ -63,6 +72,12 @@ mod tests {
         assert!(effects.clone().may_stand());
         effects.undone();
         assert!(!effects.may_stand());
+        // What a call before it has committed stays.
+        effects.commits();
+        effects.next().commits();
+        effects.undone();
+        assert!(effects.may_stand());
+        let effects = Effects::noted();
         // What a procedure has committed is not undone with its last transaction.
         effects.may_commit_itself();
         effects.commits();

@@ -239,7 +239,7 @@ async fn start(
     let now = Instant::now();
     // A timeout that the clock cannot represent means none; so does a month.
     let deadline = now.checked_add(limits.timeout).unwrap_or(now + Duration::from_hours(30 * 24));
-    let cancel = CancelFlag::new(deadline);
+    let cancel = CancelFlag::new(deadline, abandoned.clone());
     let watch = AbortOnDropHandle::new(tokio::spawn(watch(Arc::clone(&cancel), abandoned)));
     let (sender, mut receiver) = channel::channel(&cancel, watch, results);
     workers.submit(&cancel, sender, work).await?;

@@ -81,6 +81,35 @@ async fn a_running_statement_ends_with_its_credential_in_every_process() {
     }
 }
 
+/// Clients authenticate again after a 401, and send what they had sent.
+#[actix_web::test]
+async fn what_may_have_been_written_is_not_told_like_what_was_not_begun() {
+    let url = fixture::postgres().await;
+    let app = Configuration::new().connection("shop", &url, "access = \"read-write\"").start().await;
+    let observer = connect(&url).await;
+    let slow = "CREATE TABLE written (at timestamptz DEFAULT now());
+                CREATE PROCEDURE slow() LANGUAGE plpgsql AS
+                $$ BEGIN INSERT INTO written DEFAULT VALUES; COMMIT; PERFORM pg_sleep(250); END $$;
+                GRANT ALL ON written TO PUBLIC";
+    observer.batch_execute(slow).await.unwrap();
+    let written = async || observer.query_one("SELECT count(*) FROM written", &[]).await.unwrap().get::<_, i64>(0);
+    let arguments = json!({"query": "CALL slow()", "timeout": 300});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                      "params": {"name": "execute_sql", "arguments": arguments}});
+    let shown = |request: RequestBuilder| request.basic_auth(&app.writer.name, Some(&app.writer.secret));
+    let sql = shown(app.http.post(format!("{}/api/query", app.url))).json(&arguments);
+    let running = [sql, shown(app.mcp_request()).body(call.to_string())].map(|request| tokio::spawn(request.send()));
+    eventually("both to have written", async || written().await == 2).await;
+    app.store().revoke_pat(&app.writer.secret).unwrap();
+    for (answer, status) in running.into_iter().zip([403, 200]) {
+        let answer = within("the end of what was written", answer).await.unwrap().unwrap();
+        assert!(!answer.headers().contains_key("www-authenticate"), "{answer:?}");
+        let (told, body) = read(answer).await;
+        assert!(told == status && body.to_string().contains("before you send it again"), "{told}: {body}");
+    }
+    assert_eq!(written().await, 2);
+}
+
 #[actix_web::test]
 async fn an_answer_that_is_being_written_and_a_task_end_with_their_credential() {
     let url = fixture::postgres().await;

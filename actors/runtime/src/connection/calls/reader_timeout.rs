@@ -90,7 +90,7 @@ impl Shared {
             Err(TryLockError::WouldBlock) => return Err(soon),
         };
         if is_lost {
-            held.taken = held.results.is_some().then(Validity::refusal);
+            held.taken = held.results.is_some().then(|| self.validity.refusal());
             return held.results.take().ok_or(soon);
         }
         let ready = *lock(&self.ready);

@@ -39,7 +39,7 @@ const LARGE_STATEMENT: usize = 8 * 1024;
 impl Runner {
     /// Carries out `call`.
     pub(crate) async fn run(&self, call: Call, profile: &Arc<Profile>) -> Result<Reply> {
-        let (abandoned, validity) = (call.abandoned.clone(), call.by.validity.clone());
+        let (abandoned, validity) = (call.abandoned.clone(), call.by.validity.of_call(&call.effects));
         let reply = tokio::select! {
             biased;
             () = abandoned.cancelled() => Err(Error::new(Kind::Abandoned, "the caller went away")),
@@ -71,7 +71,7 @@ impl Runner {
             _ => self.ask_source((identity, Some(Arc::clone(&share))), profile, &call).await?,
         };
         results.queued = queued;
-        let validity = call.by.validity.clone();
+        let validity = call.by.validity.of_call(&call.effects);
         Ok(Reply::Results(with_reader_timeout(
             results.with_guard(share),
             self.description.connection.reader_timeout,

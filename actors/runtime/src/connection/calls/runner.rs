@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::connection::description::Description;
 use crate::connection::instructions_key::InstructionsKey;
 use portico_core::call::{Call, Limits, Op, Sql};
+use portico_core::effects::Effects;
 use portico_core::error::Result;
 use portico_core::identity::AssumedIdentity;
 use portico_core::principal::Scope;
@@ -69,7 +70,11 @@ impl Runner {
     }
 
     /// Runs a plan of [`Runner::plan_of`] at the source.
-    pub(in crate::connection) async fn execute(&self, plan: Plan) -> Result<Results> {
+    pub(in crate::connection) async fn execute(&self, mut plan: Plan) -> Result<Results> {
+        if plan.access == Access::ReadOnly {
+            // Its transaction is ended by a commit too, of nothing.
+            plan.effects = Effects::default();
+        }
         let results = self.source.run(plan).await;
         // All threads share the flag, so it is written only once.
         if results.is_ok() && !self.has_answered() {

@@ -372,8 +372,9 @@ impl<'a> Transaction<'a> {
     }
 
     fn commit(self, cancel: &CancelFlag, effects: &Effects) -> Result<()> {
-        cancel.settle()?;
+        // In this order: a call that is told that nothing was committed is over before it can be.
         effects.commits();
+        cancel.settle().inspect_err(|_| effects.undone())?;
         let committed = self.authorizer.trusting(|| self.connection.execute_batch("COMMIT"));
         committed.map_err(|error| {
             let failure = translate(&error, None, cancel);

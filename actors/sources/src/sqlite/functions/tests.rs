@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use rusqlite::Connection;
 use rusqlite::types::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::sqlite::functions::replace;
 use crate::sqlite::functions::stop::StopSwitch;
@@ -127,7 +128,7 @@ fn each_ends_when_its_statement_does() {
         format!("like('%' || {} || 'b', {})", text(900), text(20_000_000)),
         format!("length({})", long(20_000_000)),
     ] {
-        let cancel = CancelFlag::new(Instant::now() + Duration::from_millis(200));
+        let cancel = CancelFlag::new(Instant::now() + Duration::from_millis(200), CancellationToken::new());
         switch.set(Some(cancel));
         let began = Instant::now();
         let answer = engine.query_row(&format!("SELECT {call}"), [], |row| row.get::<_, Value>(0));

@@ -15,6 +15,8 @@ pub(crate) struct CancelFlag {
     deadline: Instant,
     state: Mutex<State>,
     halted: CancellationToken,
+    /// That of the call: the job is told a moment later, and must not commit meanwhile.
+    abandoned: CancellationToken,
 }
 
 struct State {
@@ -32,10 +34,10 @@ enum Phase {
 }
 
 impl CancelFlag {
-    /// A flag that is raised at `deadline` at the latest.
-    pub(crate) fn new(deadline: Instant) -> Arc<Self> {
+    /// A flag that is raised at `deadline` at the latest, and before a commit if `abandoned` is cancelled.
+    pub(crate) fn new(deadline: Instant, abandoned: CancellationToken) -> Arc<Self> {
         let state = Mutex::new(State { phase: Phase::Running, engine: None });
-        Arc::new(Self { deadline, state, halted: CancellationToken::new() })
+        Arc::new(Self { deadline, state, halted: CancellationToken::new(), abandoned })
     }
 
     /// When the job's time is over.
@@ -72,6 +74,9 @@ impl CancelFlag {
     /// # Errors
     /// The reason why it was stopped before.
     pub(crate) fn settle(&self) -> Result<(), Error> {
+        if self.abandoned.is_cancelled() {
+            self.stop(Kind::Abandoned);
+        }
         let mut state = self.lock();
         if let Phase::Halted(why) = state.phase {
             return Err(told(why));
