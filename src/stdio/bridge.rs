@@ -52,15 +52,15 @@ impl Bridge {
         self.0.out.closed().await;
     }
 
-    /// Begins to work on a line.
-    pub(super) async fn take(&self, frame: Frame) {
+    /// Begins to work on a line. Waits for nothing: a client that reads no answers can still be left.
+    pub(super) fn take(&self, frame: Frame) {
         let inner = &self.0;
         let body = match frame {
             Frame::Message(body) => body,
             Frame::TooLong(id) => {
                 let failure =
                     RpcError::envelope(format!("the message has more than {LONGEST} bytes; send less at a time"));
-                return inner.out.send(failure.body(id.as_ref())).await;
+                return self.say(failure.body(id.as_ref()));
             }
         };
         if body.trim_ascii_start().starts_with(b"[") {
@@ -69,7 +69,7 @@ impl Bridge {
             return self.spawn(async move |inner| inner.carry_batch(call).await);
         }
         match envelope::read(&body) {
-            Err((id, failure)) => inner.out.send(failure.body(id.as_ref())).await,
+            Err((id, failure)) => self.say(failure.body(id.as_ref())),
             Ok(Message::Request { id, method, params }) => {
                 let call = inner.call(Some(id), &method, body, params.names_version());
                 if method == subscription::LISTEN && call.is_stateless {
@@ -81,7 +81,15 @@ impl Bridge {
             }
             Ok(Message::Notification { method, mut params }) if method == "notifications/cancelled" => {
                 let Some(id) = params.take("requestId") else { return };
-                let Some(running) = inner.requests.find(id.get()) else { return };
+                let Some(running) = inner.requests.find(id.get()) else {
+                    // It may be one of a batch, whose messages only the service tells apart.
+                    let call = inner.call(None, &method, body, params.names_version());
+                    return self.spawn(async move |inner| {
+                        if !call.is_stateless {
+                            inner.notify(call).await;
+                        }
+                    });
+                };
                 running.silence();
                 if running.is_stateless {
                     return running.end();
@@ -103,6 +111,10 @@ impl Bridge {
                 self.spawn(async move |inner| inner.notify(call).await);
             }
         }
+    }
+
+    fn say(&self, message: Vec<u8>) {
+        self.spawn(async move |inner| inner.out.send(message).await);
     }
 
     fn spawn(&self, work: impl AsyncFnOnce(Rc<Inner>) + 'static) {

@@ -41,7 +41,7 @@ pub async fn run(
             () = &mut stop => None,
         };
         match frame {
-            Some(frame) => bridge.take(frame).await,
+            Some(frame) => bridge.take(frame),
             None => break,
         }
     }

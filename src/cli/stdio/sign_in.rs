@@ -90,7 +90,7 @@ impl SignIn {
         };
         let (client_id, tokens) = match renewed {
             Some(renewed) => renewed,
-            None => self.ask(&authorization, before.map(|before| before.client_id)).await?,
+            None => self.ask(&authorization).await?,
         };
         let now = self.save(SavedSignIn::new(&self.url, &authorization, client_id, tokens))?;
         let token = now.access_token.clone();
@@ -98,14 +98,14 @@ impl SignIn {
         Ok(token.into())
     }
 
-    /// Asks the person in front of this machine.
-    async fn ask(&self, authorization: &Authorization, known: Option<String>) -> Result<(String, Tokens)> {
+    /// Asks the person in front of this machine. Registers anew unless the client was registered by hand: a server may
+    /// have forgotten the one before, and would tell only the person.
+    async fn ask(&self, authorization: &Authorization) -> Result<(String, Tokens)> {
         let callback = Callback::open().await?;
-        let mut client = self.client.clone().or(known);
-        if client.is_none() {
-            client = Some(authorization.register(&callback.address).await?);
-        }
-        let client = client.ok_or_else(|| Error::internal("bug: a client has no id"))?;
+        let client = match &self.client {
+            Some(client) => client.clone(),
+            None => authorization.register(&callback.address).await?,
+        };
         let question = authorization.question(&client, &callback.address)?;
         open(&question.address);
         let answer = timeout(PATIENCE, callback.answer(&question.state, authorization.issuer()));

@@ -92,6 +92,23 @@ async fn several_calls_run_at_once_and_each_can_be_called_off() {
 }
 
 #[actix_web::test]
+async fn a_call_of_a_batch_can_be_called_off() {
+    let app = fixture::on_sqlite().await;
+    let mut client = Launched::in_session(&app, &app.writer, "2025-03-26").await;
+    let call = |id: Value, query_text| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": query(query_text)});
+    client.send(&json!([call(json!("slow"), ENDLESS), call(json!(2), "SELECT 2 AS n")]));
+    // It may come before what it calls off.
+    eventually("the statement to be cancelled", async || {
+        client.notify("notifications/cancelled", json!({"requestId": "slow"}));
+        app.endings("batch").contains(&Some(Kind::Abandoned))
+    })
+    .await;
+    let answers = client.message(Value::is_array).await;
+    assert_eq!(answers.as_array().map(Vec::len), Some(1), "{answers}");
+    client.close().await;
+}
+
+#[actix_web::test]
 async fn progress_comes_before_the_answer() {
     let app = fixture::on_sqlite().await;
     for version in [Some("2025-06-18"), Some("2025-11-25"), None] {

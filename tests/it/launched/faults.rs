@@ -1,9 +1,12 @@
 //! What is answered when something is wrong: with a message, with the token, or with the service.
 
+use std::io::Write;
 use std::process::Stdio;
 
 use portico_actors::error::Kind;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
 
 use crate::support::app::{Caller, eventually};
 use crate::support::configuration::Configuration;
@@ -57,6 +60,20 @@ async fn a_message_that_is_none_gets_the_protocol_s_error() {
     let batch = client.message(Value::is_array).await;
     assert_eq!(batch.as_array().unwrap().len(), 2, "{batch}");
     client.close().await;
+}
+
+#[actix_web::test]
+async fn a_client_that_reads_nothing_is_left() {
+    let app = fixture::on_sqlite().await;
+    let mut command = command(&app.url, &app.writer, &["--connection", "shop"]);
+    let mut program = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // More answers than a pipe and what waits behind it hold.
+    let (mut input, lines) = (program.stdin.take().unwrap(), "{\"jsonrpc\":\"2.0\",\"id\":1}\n".repeat(20_000));
+    let input = spawn_blocking(move || input.write_all(lines.as_bytes()).map(|()| input)).await.unwrap().unwrap();
+    kill_process(Pid::from_child(&program), Signal::TERM).unwrap();
+    eventually("the end of the program", async || program.try_wait().unwrap().is_some()).await;
+    assert!(program.wait().unwrap().success());
+    drop(input);
 }
 
 #[actix_web::test]

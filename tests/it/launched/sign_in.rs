@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, awaited};
+use crate::support::app::{CONNECTION, TestApp, awaited, eventually};
 use crate::support::configuration::Configuration;
 use crate::support::launched::Launched;
 use crate::support::person::Person;
@@ -85,6 +85,18 @@ async fn a_person_signs_in_once_and_access_is_kept_and_renewed() {
         assert_eq!(after["clientId"], first["clientId"]);
     }
     assert!(!folder.path().join("browser.address").exists(), "nobody was asked again");
+    // A server that has forgotten the client is asked for another one.
+    let id = first["clientId"].as_str().unwrap();
+    app.store().remove_client(id).unwrap();
+    let token = kept(folder.path()).1["accessToken"].clone();
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let shown = || app.mcp_request().bearer_auth(token.as_str().unwrap()).json(&list).send();
+    eventually("its token to be refused", async || shown().await.unwrap().status() == 401).await;
+    let mut client = launch(&app, folder.path());
+    client.request(json!(1), "tools/list", crate::support::launched::alone(json!({})));
+    let address = asked(&app, folder.path()).await;
+    assert!(!address.contains(id) && person.get(&address).await.html.contains("portico stdio"), "{address}");
+    client.close().await;
 }
 
 #[actix_web::test]
