@@ -17,6 +17,8 @@ use crate::federation::SentStatements;
 const LONGEST: usize = 16 * 1024;
 /// Bytes of a record's parameters at most; beyond there is only their number.
 const MOST_PARAMETERS: usize = 16 * 1024;
+/// Levels of a recorded value at most: readers of JSON take 128 of a whole record.
+const DEEPEST: usize = 64;
 
 /// How much of a statement is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +100,27 @@ fn cut(text: Cow<'_, str>) -> String {
     format!("{}…", text.split_at(text.floor_char_boundary(LONGEST)).0)
 }
 
+/// Reads a value as the record has it: without what is deeper than readers of records go, and as its text where it is a
+/// number that they do not read.
+fn read(value: &RawValue) -> Value {
+    let text = value.get();
+    match serde_json::from_str(text) {
+        Ok(read) if is_within(&read, DEEPEST) => read,
+        Err(_) if !text.starts_with(['[', '{']) => Value::from(text),
+        _ => Value::from(format!("{} bytes, more than {DEEPEST} levels deep", text.len())),
+    }
+}
+
+/// Whether it is nested at most `depth` levels deep.
+fn is_within(value: &Value, depth: usize) -> bool {
+    let Some(below) = depth.checked_sub(1) else { return false };
+    match value {
+        Value::Array(items) => items.iter().all(|item| is_within(item, below)),
+        Value::Object(members) => members.values().all(|member| is_within(member, below)),
+        _ => true,
+    }
+}
+
 /// One object of values, or a list of them.
 fn values(sets: &[&[Argument]]) -> Option<Value> {
     let size: usize = sets.iter().flat_map(|set| set.iter()).map(|value| value.value.get().len()).sum();
@@ -108,7 +131,6 @@ fn values(sets: &[&[Argument]]) -> Option<Value> {
     if size > MOST_PARAMETERS || count > MOST_PARAMETERS / 16 {
         return Some(Value::from(format!("{count} values of {size} bytes")));
     }
-    let read = |value: &RawValue| serde_json::from_str(value.get()).unwrap_or(Value::Null);
     let object = |set: &&[Argument]| -> Value {
         let members = set.iter().map(|value| (value.name.clone(), read(&value.value)));
         Value::Object(members.collect::<Map<_, _>>())
@@ -141,6 +163,24 @@ mod tests {
         assert_eq!(said(Detail::Shape, false).statement.as_deref(), Some("SELECT *** WHERE @a = ***"));
         assert_eq!(said(Detail::Digest, false), StatementRecord { statement: None, ..text_digest() });
         assert_eq!(said(Detail::Nothing, true).parameters, Some(serde_json::json!({"a": 7})));
+    }
+
+    #[test]
+    fn values_that_readers_would_stumble_over_are_told_in_words() {
+        for (text, is_kept) in [
+            ("[".repeat(DEEPEST - 2) + "7" + &"]".repeat(DEEPEST - 2), true),
+            ("[".repeat(DEEPEST) + "7" + &"]".repeat(DEEPEST), false),
+            ("[".repeat(126) + &"]".repeat(126), false),
+            ("{\"a\":".repeat(500) + "7" + &"}".repeat(500), false),
+            ("1e999".to_owned(), false),
+        ] {
+            let value = RawValue::from_string(text.clone()).unwrap();
+            let set = [Argument { name: "a".to_owned(), value, data_type: None }];
+            let kept = values(&[&set, &set]).unwrap();
+            assert_eq!(!kept[1]["a"].is_string(), is_kept, "{text}");
+            let record = serde_json::json!({"event": "call", "calls": [{"parameters": kept}]}).to_string();
+            assert!(serde_json::from_str::<Value>(&record).is_ok(), "{text}");
+        }
     }
 
     #[test]
