@@ -25,6 +25,8 @@ use crate::config::{AuditSettings, OnFailure};
 
 /// How long the end of the service may wait for the last records.
 const LAST_CALL: Duration = Duration::from_secs(5);
+/// How often it is looked whether the last record is written.
+const LOOK: Duration = Duration::from_millis(10);
 /// How soon a failed writer is worth asking again.
 const RETRY: Duration = Duration::from_secs(1);
 /// Room in the queue for changes, which wait for no call: the call that makes one has a permit already.
@@ -218,7 +220,10 @@ impl Audit {
             }
             let _ = self.sender.send(Message::Stop);
             if let Some(thread) = thread {
-                let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+                // Nobody joins it: a sink that blocks would keep the process from its end.
+                while !thread.is_finished() {
+                    tokio::time::sleep(LOOK).await;
+                }
             }
         };
         let _ = tokio::time::timeout(LAST_CALL, written).await;

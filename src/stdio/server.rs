@@ -53,7 +53,7 @@ impl Failure {
             cause = Some(deeper);
         }
         let words = cause.map_or_else(|| error.to_string(), ToString::to_string);
-        if error.is_connect() { Self::Unreached(words) } else { Self::Broken(words) }
+        if error.is_connect() || error.is_builder() { Self::Unreached(words) } else { Self::Broken(words) }
     }
 
     /// Returns the error for the client.

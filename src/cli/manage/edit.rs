@@ -17,6 +17,8 @@ use crate::config::{Config, Problem, Problems, lookup};
 /// A configuration that is being changed.
 pub(in crate::cli) struct Edit {
     path: PathBuf,
+    /// Where relative paths in it start.
+    base: PathBuf,
     document: DocumentMut,
     /// The text that was read.
     read: String,
@@ -55,7 +57,9 @@ impl Edit {
                 ..Problem::default()
             }]))
         })?;
-        Ok(Self { path, document, read: text })
+        // Relative paths start where the file is named, as for every other command.
+        let base = given.parent().unwrap_or(Path::new("")).to_owned();
+        Ok(Self { path, base, document, read: text })
     }
 
     /// Puts a table behind the others of a list.
@@ -136,7 +140,7 @@ impl Edit {
     /// # Errors
     /// The problems that `portico check` would report.
     pub(in crate::cli) fn judged(&self) -> Result<Config, Failure> {
-        let (text, base) = (self.document.to_string(), self.path.parent().unwrap_or(Path::new("")));
+        let (text, base) = (self.document.to_string(), &self.base);
         match Config::parse(&text, base, &lookup) {
             Ok(config) => Ok(config),
             Err(problems) => Config::parse_for_store(&text, base, &lookup).map_err(|_| Failure::Refused(problems)),

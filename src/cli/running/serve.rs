@@ -97,7 +97,7 @@ pub(in crate::cli) async fn serve(
     }
     started();
     let stopping = async {
-        stop_signal().await;
+        stop_signal(false).await;
         notify.stopping();
     };
     crate::run(app, listeners, stopping).await.map_err(|error| Failure::io("the listener failed", error))?;
@@ -255,11 +255,15 @@ fn health(app: &App) -> ControlResponse {
     }
 }
 
-/// Completes on SIGINT and on SIGTERM. From then on a second one ends the process at once.
-pub(in crate::cli) async fn stop_signal() {
+/// Completes on SIGINT and on SIGTERM, and on SIGHUP if it means that the client is gone. From then on a second one ends
+/// the process at once.
+pub(in crate::cli) async fn stop_signal(has_client: bool) {
     let (terminate, interrupt) =
         (signals(SignalKind::terminate(), "SIGTERM"), signals(SignalKind::interrupt(), "SIGINT"));
     let mut either = stream::select(terminate, interrupt).boxed_local();
+    if has_client {
+        either = stream::select(either, signals(SignalKind::hangup(), "SIGHUP")).boxed_local();
+    }
     either.next().await;
     log::info!("stopping; a second signal ends at once");
     actix::spawn(async move {

@@ -56,7 +56,7 @@ pub(super) async fn serve(database: &Database<'_>, query: &str) -> Result<TempDi
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = actix::spawn(crate::run(app, Listeners(vec![listener]), async { drop(stopped.await) }));
     let server = Server::at_socket(&socket, &path, Rc::new(Bearer(token)))?;
-    stdio::run(server, std::io::stdin(), std::io::stdout(), stop_signal()).await;
+    stdio::run(server, std::io::stdin(), std::io::stdout(), stop_signal(true)).await;
     drop(stop);
     match timeout(ENDING, serving).await {
         Ok(Ok(Err(error))) => return Err(Failure::io("the service for this client failed", error)),

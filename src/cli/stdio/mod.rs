@@ -4,7 +4,8 @@ mod callback;
 mod embedded;
 mod sign_in;
 
-use std::path::{Path, PathBuf};
+use std::fmt::Display;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use clap::Args;
@@ -84,7 +85,7 @@ pub(super) fn run(command: &Stdio) -> Result<(), Failure> {
 
 /// Carries messages until the client or a signal ends it.
 async fn carry(server: Server) {
-    stdio::run(server, std::io::stdin(), std::io::stdout(), stop_signal()).await;
+    stdio::run(server, std::io::stdin(), std::io::stdout(), stop_signal(true)).await;
 }
 
 impl Stdio {
@@ -121,8 +122,14 @@ impl Stdio {
     /// Returns the given token, or one obtained by signing in.
     fn credential(&self, url: &str) -> Result<Rc<dyn TokenProvider>, Failure> {
         let token = match &self.token_file {
-            Some(path) => Some(read_token(path)?),
-            None => std::env::var(TOKEN).ok().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty()),
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(Failure::unreadable(path))?;
+                Some(read_token(&text, format_args!("--token-file: {}", path.display()))?)
+            }
+            None => {
+                let given = std::env::var(TOKEN).ok().filter(|token| !token.trim().is_empty());
+                given.map(|text| read_token(&text, TOKEN)).transpose()?
+            }
         };
         if let Some(token) = token {
             return Ok(Rc::new(Bearer(SecretString::from(token))));
@@ -136,12 +143,11 @@ impl Stdio {
 /// The characters that need no escape in a path.
 const PLAIN: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-fn read_token(path: &Path) -> Result<String, Failure> {
-    let token = std::fs::read_to_string(path).map_err(Failure::unreadable(path))?;
-    let token = token.trim().to_owned();
-    if token.is_empty() || token.contains(char::is_whitespace) {
-        let message = format!("--token-file: {} holds no token", path.display());
-        return Err(Error::invalid(message).hint("it has to hold the token alone, on one line").into());
+/// Reads the token that `place` holds.
+fn read_token(text: &str, place: impl Display) -> Result<String, Error> {
+    let token = text.trim();
+    if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(token.to_owned());
     }
-    Ok(token)
+    Err(Error::invalid(format!("{place} holds no token")).hint("it has to hold the token alone, on one line"))
 }

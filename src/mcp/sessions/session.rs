@@ -31,7 +31,7 @@ const WATCHED_BYTES: usize = 128 * 1024;
 /// Octets of a client's name that are kept.
 const LONGEST_CLIENT: usize = 64;
 
-/// Answers of one session that are kept at once.
+/// Answers of one session that are kept at once when they have ended.
 pub(super) const RECORDINGS: usize = 4;
 /// Bytes of complete answers that all sessions keep together.
 pub(super) const KEPT_BYTES: usize = 64 * 1024 * 1024;
@@ -268,8 +268,11 @@ impl Session {
         let room = self.kept.room((), ShareLimits { each: KEPT_BYTES, all: KEPT_BYTES });
         let mut recordings = lock(&self.recordings);
         recordings.push_back(Recorded { recording: Arc::clone(&recording), owner, room });
-        if recordings.len() > RECORDINGS {
-            recordings.pop_front();
+        // One that still runs has its answer to come; there are no more of them than calls that run.
+        if recordings.len() > RECORDINGS
+            && let Some(oldest) = recordings.iter().position(|kept| kept.recording.has_ended())
+        {
+            recordings.remove(oldest);
         }
         recording
     }

@@ -244,8 +244,15 @@ mod tests {
     fn answers_are_kept_within_bounds() {
         let sessions = Sessions::default();
         let session = sessions.begin(owner("a"), "2025-11-25", Value::Null);
-        let recordings: Vec<_> = (0..=RECORDINGS).map(|_| session.record(owner("a"))).collect();
-        assert!(session.recording(recordings[0].stream, &owner("a")).unwrap().is_none());
+        let mut recordings = vec![session.record(owner("a")), session.record(owner("a"))];
+        recordings[1].end();
+        recordings.extend((2..=RECORDINGS + 1).map(|_| session.record(owner("a"))));
+        let is_kept = |at: usize| session.recording(recordings[at].stream, &owner("a")).unwrap().is_some();
+        assert!(is_kept(0) && !is_kept(1), "one that has ended makes room, and none that runs");
+        session.forget(&recordings.remove(0));
+        recordings.remove(0);
+        recordings.insert(0, session.record(owner("a")));
+        session.forget(&recordings[0]);
         let last = &recordings[RECORDINGS];
         last.push(vec![b'x'; KEPT_BYTES - 1]);
         assert!(session.retain(last) && !session.retain(&recordings[0]));

@@ -73,6 +73,11 @@ impl ReplayBuffer {
         self.kept.send_modify(|kept| kept.ended = true);
     }
 
+    /// Whether nothing more comes.
+    pub fn has_ended(&self) -> bool {
+        self.kept.borrow().ended
+    }
+
     /// Bytes of the messages kept.
     pub fn bytes(&self) -> usize {
         self.kept.borrow().bytes

@@ -62,6 +62,20 @@ async fn a_message_that_is_none_gets_the_protocol_s_error() {
     client.close().await;
 }
 
+#[test]
+fn a_token_that_is_none_is_told_at_once() {
+    let folder = tempfile::TempDir::new().unwrap();
+    std::fs::write(folder.path().join("token"), "two words\n").unwrap();
+    for (variable, arguments) in
+        [("b\u{1}", &["stdio"][..]), ("two words", &["stdio"]), ("", &["stdio", "--token-file", "token"])]
+    {
+        let mut command = program();
+        let ended = command.args(arguments).env("PORTICO_TOKEN", variable).current_dir(&folder).output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(1) && told.contains("holds no token"), "{variable:?}: {told}");
+    }
+}
+
 #[actix_web::test]
 async fn a_client_that_reads_nothing_is_left() {
     let app = fixture::on_sqlite().await;

@@ -1,11 +1,15 @@
 //! A change that cannot be recorded is not made, also where its own record is the first that fails.
 
-use std::os::unix::fs::symlink;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::Command;
 
 use portico_actors::auth::records::{NewPat, NewUser};
 use portico_actors::principal::Rights;
+use rustix::fs::OFlags;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -39,6 +43,19 @@ fn held(app: &TestApp) -> String {
 async fn is_ready(app: &TestApp) {
     let url = format!("{}/readyz", app.url);
     eventually("the service to be ready", async || read(app.http.get(&url).send().await.unwrap()).await.0 == 200).await;
+}
+
+#[actix_web::test]
+async fn a_file_that_takes_nothing_does_not_keep_the_service_from_its_end() {
+    let service = Configuration::new().sqlite("shop", "").with("[audit]\nfile = \"audit.fifo\"");
+    let path = service.path().join("audit.fifo");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut pipe = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path).unwrap();
+    let mut service = service.serve().await;
+    while pipe.write(b"\n").is_ok() {}
+    service.signal("TERM");
+    assert!(service.ended().await.success());
 }
 
 #[actix_web::test]

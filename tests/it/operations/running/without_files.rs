@@ -272,6 +272,21 @@ async fn connections_are_added_and_removed_in_place_and_taken_over() {
     assert_eq!(text(folder), before, "as if nothing had been");
 }
 
+#[actix_web::test]
+async fn a_configuration_that_is_a_link_is_that_of_its_folder() {
+    let service = Configuration::new().sqlite("shop", "");
+    let (folder, elsewhere) = (service.path().to_owned(), TempDir::new().unwrap());
+    let service = service.serve().await;
+    fixture::sqlite(&service.folder, "crm.db");
+    let target = elsewhere.path().join("config.toml");
+    std::fs::rename(folder.join("config.toml"), &target).unwrap();
+    std::os::unix::fs::symlink(&target, folder.join("config.toml")).unwrap();
+    let added = run(&["connection", "add", "--url", "sqlite:crm.db"], &folder);
+    assert_eq!((&added["name"], &added["taken"]), (&json!("crm"), &json!(true)));
+    assert!(folder.join("config.toml").is_symlink() && std::fs::read_to_string(&target).unwrap().contains("crm.db"));
+    assert_eq!(run(&["connection", "remove", "crm"], &folder)["taken"], true);
+}
+
 #[test]
 fn comments_and_order_stay() {
     let folder = TempDir::new().unwrap();
