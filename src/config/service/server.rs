@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use portico_actors::budget;
 use portico_actors::loopback;
 use serde_json::Value;
+use url::Url;
 
 use super::tls::{CertificateFiles, Tls};
 use crate::config::declared::section::Section;
@@ -33,14 +34,14 @@ settings! {
         /// The origin that clients see: the issuer of tokens and the stem of every URL. Left out, it is localhost
         /// with the port of the first address.
         public_url: String = TEXT.shown("\"http://localhost:8787\"").checked(
-            |text| is_origin(text.trim_end_matches('/')),
+            |text| origin(text).is_some(),
             "{} is not an origin",
             "write scheme, host and port, as in \"https://data.example.org\"",
         ),
         /// Further origins whose web pages may call, with a token and without cookies (CORS). Loopback ones and
         /// `public_url` always may.
         allowed_origins: Vec<String> = TEXTS.or(Texts(&[])).live().checked(
-            is_origin,
+            |text| origin(text).is_some(),
             "{} is not an origin",
             "write scheme, host and port, as in \"https://app.example.org\"",
         ),
@@ -265,12 +266,13 @@ pub(in crate::config) fn read(root: &Section<'_>, directory: &Path) -> Server {
             *path = directory.join(&*path);
         }
     }
-    if section.has("public_url") {
-        server.public_url.truncate(server.public_url.trim_end_matches('/').len());
-    } else {
+    if !section.has("public_url") {
         let scheme = if server.tls.is_some() { "https" } else { "http" };
         let port = server.address().map(|address| format!(":{}", address.port()));
         server.public_url = format!("{scheme}://localhost{}", port.unwrap_or_default());
+    }
+    for address in server.allowed_origins.iter_mut().chain([&mut server.public_url]) {
+        *address = origin(address).unwrap_or_default();
     }
     server.trusted_proxies.header = server.forwarded_header;
     server
@@ -289,9 +291,11 @@ fn is_host(text: &str) -> bool {
         && (is_address || !text.contains(':'))
 }
 
-/// Returns true if `text` is `http(s)://host[:port]` and nothing more.
-fn is_origin(text: &str) -> bool {
-    text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).is_some_and(|authority| {
-        !authority.is_empty() && !authority.contains(['/', '?', '#', '@', ' ']) && authority.is_ascii()
-    })
+/// Returns `http(s)://host[:port]` as clients write it (WHATWG URL, serialization of an origin); `None` if `text` is
+/// anything else, or more.
+fn origin(text: &str) -> Option<String> {
+    let url = Url::parse(text.trim_end_matches('/')).ok()?;
+    let is_alone = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+    let is_open = url.username().is_empty() && url.password().is_none();
+    (matches!(url.scheme(), "http" | "https") && is_alone && is_open).then(|| url.origin().ascii_serialization())
 }

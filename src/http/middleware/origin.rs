@@ -58,7 +58,7 @@ fn is_allowed(origin: &str, app: &App) -> bool {
     let config = app.config();
     let server = &config.server;
     origin.eq_ignore_ascii_case(&server.public_url)
-        || server.allowed_origins.iter().any(|allowed| origin.eq_ignore_ascii_case(allowed.trim_end_matches('/')))
+        || server.allowed_origins.iter().any(|allowed| origin.eq_ignore_ascii_case(allowed))
         || loopback::is_origin(origin)
 }
 

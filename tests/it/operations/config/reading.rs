@@ -196,8 +196,12 @@ fn the_edge_is_read_with_its_remedies() {
     let server = server.unwrap().server;
     let places: Vec<String> = server.listen.iter().map(ToString::to_string).collect();
     assert_eq!(places, ["unix:/base/p.sock", "[::1]:80"]);
-    assert_eq!((server.public_url.as_str(), server.trusted_proxies.unix), ("http://localhost:80", true));
+    assert_eq!((server.public_url.as_str(), server.trusted_proxies.unix), ("http://localhost", true));
     assert!(server.trusted_proxies.networks.iter().any(|network| network.to_string() == "::1/128"));
+    let server = parse("public_url = \"HTTPS://Data.Example.org:443/\"\nallowed_origins = [\"http://127.1:80\"]");
+    let server = server.unwrap().server;
+    assert_eq!(server.public_url, "https://data.example.org", "as clients write it");
+    assert_eq!(server.allowed_origins, ["http://127.0.0.1"]);
     for (server, key, part) in [
         ("listen = \"unix:\"", "server.listen", "unix:/run"),
         ("trusted_proxies = [\"everybody\"]", "server.trusted_proxies", "10.0.0.0/8"),
