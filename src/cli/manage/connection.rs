@@ -1,5 +1,7 @@
 //! `portico connection add|test|list|remove`.
 
+use std::borrow::Cow;
+
 use clap::{Args, Subcommand};
 use portico_actors::error::Error;
 use portico_actors::near;
@@ -133,8 +135,21 @@ impl Add {
 pub(in crate::cli) fn has_password(url: &str) -> bool {
     let user = url.split_once("://").and_then(|(_, rest)| Some(rest.rsplit_once('@')?.0));
     let password = user.and_then(|user| Some(user.split_once(':')?.1));
-    let parameter = url.split(['?', '&']).skip(1).find_map(|parameter| parameter.strip_prefix("password="));
-    password.into_iter().chain(parameter).any(|password| !password.is_empty() && !password.starts_with("${"))
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let parameters = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "password");
+    password
+        .map(Cow::from)
+        .into_iter()
+        .chain(parameters.map(|(_, value)| value))
+        .any(|password| is_written_out(&password))
+}
+
+/// Whether a text has more than references to variables.
+fn is_written_out(mut text: &str) -> bool {
+    while let Some((_, rest)) = text.strip_prefix("${").and_then(|reference| reference.split_once('}')) {
+        text = rest;
+    }
+    !text.is_empty()
 }
 
 /// The connection of this name.
@@ -215,6 +230,10 @@ mod tests {
             ("postgres://app:secret@h/d", true),
             ("postgres://app:se@cret@h/d", true),
             ("postgres://app:${PW}@h/d", false),
+            ("postgres://app:${PW}${MORE}@h/d", false),
+            ("postgres://app:${PW}secret@h/d", true),
+            ("postgres://h/d?user=app&passwor%64=x", true),
+            ("postgres://h/d?user=app&password=${PW}", false),
             ("postgres://app@h/d", false),
             ("postgres://h/d?user=app&password=x", true),
             ("sqlite:shop.db", false),

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use portico_actors::source::Access;
 use rustix::fs::{Access as Mode, access};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use super::finding::CheckResult;
 use crate::audit::file::aside;
@@ -69,7 +71,8 @@ fn configuration(file: &Path) -> CheckResult {
         return CheckResult::problem("permissions", message, format!("run chmod go-w {path}"));
     }
     let text = std::fs::read_to_string(file).unwrap_or_default();
-    if mode & OTHERS_READ != 0 && text.lines().any(holds_password) {
+    let read = DeTable::parse(&text).ok();
+    if mode & OTHERS_READ != 0 && read.is_some_and(|read| read.get_ref().values().any(holds_password)) {
         let message = format!("{path} holds a password and may be read by everybody ({mode:o})");
         return CheckResult::problem(
             "permissions",
@@ -80,9 +83,14 @@ fn configuration(file: &Path) -> CheckResult {
     CheckResult::ok("permissions", format!("{path} ({mode:o})"))
 }
 
-/// Whether a line of the configuration has an address with its password written out.
-fn holds_password(line: &str) -> bool {
-    !line.trim_start().starts_with('#') && line.split(['"', '\'']).any(has_password)
+/// Whether a value of the configuration has an address with its password written out.
+fn holds_password(value: &Spanned<DeValue<'_>>) -> bool {
+    match value.get_ref() {
+        DeValue::String(text) => has_password(text),
+        DeValue::Array(values) => values.iter().any(holds_password),
+        DeValue::Table(table) => table.values().any(holds_password),
+        _ => false,
+    }
 }
 
 /// Reports a store whose owner is not that of its folder, as when root created it instead of the service's user:
@@ -117,14 +125,21 @@ mod tests {
 
     #[test]
     fn a_password_is_found_where_it_is_written_out() {
-        assert!(holds_password("url = \"postgres://app:hunter2@db/sales\""));
+        let holds = |text: &str| DeTable::parse(text).unwrap().get_ref().values().any(holds_password);
+        for told in [
+            "url = \"postgres://app:hunter2@db/sales\"",
+            r#"[[connections]]\nurl = "postgres:\u002F/app:hunter2@db/sales""#.replace(r"\n", "\n").as_str(),
+            "connections = [{ url = \"\"\"\\\npostgres://app:hun'ter2@db/sales\"\"\" }]",
+        ] {
+            assert!(holds(told), "{told}");
+        }
         for harmless in [
             "url = \"postgres://app:${PASSWORD}@db/sales\"",
             "# url = \"postgres://app:hunter2@db/sales\"",
             "url = \"postgres://app@db/sales\"",
             "public_url = \"https://data.example.org:8443\"",
         ] {
-            assert!(!holds_password(harmless), "{harmless}");
+            assert!(!holds(harmless), "{harmless}");
         }
     }
 }
