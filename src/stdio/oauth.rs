@@ -6,6 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use portico_actors::error::{Error, Kind, Result};
+use portico_actors::loopback;
 use reqwest::{Client, Response, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -104,6 +105,11 @@ impl Authorization {
         let found: Issuer = fetch(http.get(metadata)).await?;
         if found.name != *issuer {
             return Err(odd("has an authorization server with another name"));
+        }
+        let addresses =
+            [&found.authorization_endpoint, &found.token_endpoint].into_iter().chain(&found.registration_endpoint);
+        if !addresses.chain([issuer]).all(|address| is_safe(address)) {
+            return Err(odd("names an address for signing in that is neither https nor on this machine"));
         }
         if !found.code_challenge_methods_supported.iter().any(|method| method == "S256") {
             return Err(odd("has an authorization server without PKCE"));
@@ -221,6 +227,12 @@ impl Ungranted {
             Self::Ended(error) | Self::Failed(error) => error,
         }
     }
+}
+
+/// Whether a browser may be sent there, and codes and tokens: others could start any program that has a scheme.
+fn is_safe(address: &str) -> bool {
+    let Ok(url) = Url::parse(address) else { return false };
+    url.scheme() == "https" || url.scheme() == "http" && url.host_str().is_some_and(loopback::is_host)
 }
 
 fn join(base: &Url, path: &str) -> Result<Url> {

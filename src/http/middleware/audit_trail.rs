@@ -192,11 +192,10 @@ pub(in crate::http) async fn reserve(
     }
     // If the record is written already, wait before the first byte is sent.
     let is_written = reservation.written().await;
-    if !is_written
-        && audit.refuses()
-        && response.status().is_success()
-        && event(response.request()) == AuditEvent::Token
-    {
+    // A token, a code, or a session.
+    let gives = event(response.request()) == AuditEvent::Token || response.headers().contains_key(header::SET_COOKIE);
+    let is_refused = response.status().is_client_error() || response.status().is_server_error();
+    if !is_written && audit.refuses() && gives && !is_refused {
         let refused = error::refusal(response.request(), &audit::cannot_record());
         return Ok(response.into_response(refused));
     }

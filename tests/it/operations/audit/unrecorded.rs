@@ -111,6 +111,14 @@ async fn a_change_by_a_page_or_an_endpoint_whose_record_fails_is_not_made() {
     assert!(status == 503 && answer.get("access_token").is_none(), "{status} {answer}");
     empty(&trail);
     is_ready(&app).await;
+    // Nor is a session.
+    let stranger = Person::new(&app);
+    let fresh = stranger.get("/sign-in").await.hidden("csrf");
+    fill(&trail);
+    let page = stranger.post("/sign-in", &[("csrf", &fresh), ("email", &root.name), ("secret", &root.secret)]).await;
+    assert!(page.status == 503 && !page.headers.contains_key("set-cookie"), "{} {:?}", page.status, page.headers);
+    empty(&trail);
+    is_ready(&app).await;
     // With room it is made.
     assert_eq!(person.act("/account/tokens/revoke", &[("id", &own)]).await.status, 303);
     assert_ne!(held(&app), before);
