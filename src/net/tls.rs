@@ -45,7 +45,6 @@ impl Certificates {
     }
 }
 
-/// HTTP/2 is offered and HTTP/1.1.
 fn settings(tls: &Tls) -> Result<Arc<ServerConfig>, Error> {
     let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?;
@@ -60,6 +59,7 @@ fn settings(tls: &Tls) -> Result<Arc<ServerConfig>, Error> {
             config
         }
     };
-    config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
+    let http2 = tls.http2.then(|| HTTP2.to_vec());
+    config.alpn_protocols = http2.into_iter().chain([b"http/1.1".to_vec()]).collect();
     Ok(Arc::new(config))
 }

@@ -14,7 +14,8 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::CertifiedKey;
 
 use crate::config::declared::section::Section;
-use crate::config::declared::setting::TEXT;
+use crate::config::declared::setting::Literal::Switch;
+use crate::config::declared::setting::{SWITCH, TEXT};
 use crate::config::declared::table::{ReadSetting, Table, settings};
 
 /// What the service shows, and what it demands.
@@ -28,6 +29,8 @@ pub struct Tls {
     pub authorities: Vec<CertificateDer<'static>>,
     /// Where the key was read from.
     pub key_file: PathBuf,
+    /// Whether HTTP/2 is offered.
+    pub http2: bool,
 }
 
 impl Tls {
@@ -58,6 +61,9 @@ settings! {
             .required("add the path of a PEM file with the certificate's private key"),
         /// Demands a certificate by one of the authorities in this PEM file from every client.
         client_ca: Option<PathBuf> = TEXT.example("\"clients.pem\"").renewed(),
+        /// Offers HTTP/2 beside HTTP/1.1. Its library keeps up to 16 MiB of a head that does not end, for each connection
+        /// and before anybody is known: where `client_ca` or a proxy keeps strangers away.
+        http2: bool = SWITCH.or(Switch(false)).live(),
     }
 }
 
@@ -85,7 +91,7 @@ impl ReadSetting for Option<Tls> {
             Some(clients) => Some(clients?),
             None => None,
         };
-        Some(Tls { certified: Arc::new(certified.ok()?), clients, authorities, key_file })
+        Some(Tls { certified: Arc::new(certified.ok()?), clients, authorities, key_file, http2: files.http2 })
     }
 }
 

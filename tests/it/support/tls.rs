@@ -14,7 +14,7 @@ use tokio_rustls::client::TlsStream;
 use super::app::builder;
 
 /// Serves with the certificate named `server`.
-pub(crate) const TLS: &str = "[server.tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\n";
+pub(crate) const TLS: &str = "[server.tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\nhttp2 = true\n";
 
 /// An authority that signs certificates for servers and clients.
 pub(crate) struct Authority(pub(crate) CertifiedIssuer<'static, KeyPair>);

@@ -29,6 +29,20 @@ async fn secured(service: &Service, client: &reqwest::Client) -> Result<Version,
 }
 
 #[actix_web::test]
+async fn http2_is_spoken_only_where_it_is_switched_on() {
+    let service = Configuration::new().server(&TLS.replace("http2 = true", "")).sqlite("shop", "");
+    let authority = Authority::new("own");
+    authority.sign(service.path(), "server");
+    let service = service.serve().await;
+    assert_eq!(secured(&service, &authority.client(None)).await.unwrap(), Version::HTTP_11);
+    let config = service.folder.path().join("config.toml");
+    let switched = std::fs::read_to_string(&config).unwrap().replace("[server.tls]", "[server.tls]\nhttp2 = true");
+    std::fs::write(&config, switched).unwrap();
+    assert!(service.reload().await.0);
+    assert_eq!(secured(&service, &authority.client(None)).await.unwrap(), Version::HTTP_2);
+}
+
+#[actix_web::test]
 async fn tls_speaks_http2_and_takes_renewed_certificates() {
     let service = Configuration::new().server(TLS).sqlite("shop", "");
     let (first, second) = (Authority::new("first"), Authority::new("second"));
