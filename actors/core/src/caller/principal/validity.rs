@@ -45,7 +45,7 @@ impl Validity {
     pub fn refusal(&self) -> Error {
         let lost = "the credential is not valid any more, or opens less than before";
         if self.effects.as_ref().is_some_and(Effects::may_stand) {
-            return Error::forbidden(format!("{lost}; what ran under it had begun to commit"))
+            return Error::forbidden(format!("{lost}; what ran under it may have been committed"))
                 .hint("look at what it did before you send it again");
         }
         Error::unauthenticated(format!("{lost}; what ran under it was cancelled")).hint("authenticate again")
