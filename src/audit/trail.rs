@@ -233,6 +233,8 @@ impl Audit {
         if let Some(thread) = lock(&self.thread).as_ref() {
             thread.thread().unpark();
         }
+        // It may wait for a message too.
+        let _ = self.sender.send(Message::Wake);
     }
 }
 

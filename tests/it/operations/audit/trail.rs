@@ -419,6 +419,12 @@ async fn a_signal_has_the_file_opened_anew_and_the_end_leaves_nothing_unwritten(
     eventually("the records of both calls", async || records(&path).len() == 2).await;
     std::fs::rename(&path, &moved).unwrap();
     service.signal("USR1");
+    let descriptors = format!("/proc/{}/fd", service.id().as_raw_nonzero());
+    let is_held = || {
+        let mut held = std::fs::read_dir(&descriptors).unwrap().flatten();
+        held.any(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|file| file == moved))
+    };
+    eventually("the moved file to be let go of", async || !is_held()).await;
     call().await;
     service.signal("TERM");
     assert!(service.ended().await.success());
